@@ -1,0 +1,58 @@
+# make demo and make test work on a fresh clone: they make their own environment in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q
+
+# A CPU build of PyTorch for the VOPy comparison; VOPY=skip leaves it out.
+TORCH ?= torch==2.13.0
+VOPY_VENV := .venv-vopy
+
+.PHONY: demo test lint audit bench clean
+
+demo: $(VENV)/installed
+	@mkdir -p out
+	@$(BIN)/paretoscout demo --out out/demo.png
+
+test: lint
+	$(PYTEST) -n 2
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 -m kernels tests
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+audit: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.audit --json out/audit.json
+
+bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
+	$(BIN)/python -m benchmarks.speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json
+
+$(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paretoscout needs Python 3.11 or newer: make PYTHON=python3.11")'
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@echo "installing paretoscout into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[plots]'
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed-dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+# VOPy pins an older numpy, hence an environment of its own. Where it cannot be had the benchmark says so.
+$(VOPY_VENV)/tried:
+	@$(PYTHON) -m venv $(VOPY_VENV)
+	@test "$(VOPY)" = skip || { $(VOPY_VENV)/bin/python -m pip install -q --disable-pip-version-check '$(TORCH)' \
+		&& $(VOPY_VENV)/bin/python -m pip install -q --disable-pip-version-check vopy==0.2.0; } \
+		|| echo "VOPy could not be installed: its comparison will be skipped"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(VOPY_VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,52 @@
+"""What can go wrong, as a tree. Catch the root to catch everything this library raises on purpose.
+
+ParetoscoutError
+├── InvalidInput (a ValueError)        a value is wrong: the message says which, of what, must be what, got what
+├── UnknownName (a LookupError)        no such algorithm, problem, arm or metric; names the near ones
+├── NotSupported                       this algorithm cannot do that; the message names the algorithm
+├── UnreadableFile (a ValueError)      not one of our files, or written by a newer version
+└── MissingExtra (an ImportError)      a feature whose packages are not installed; gives the install line
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ParetoscoutError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class InvalidInput(ParetoscoutError, ValueError):
+    """A value is wrong: which one, of what, what it must be, what it was."""
+
+
+class UnknownName(ParetoscoutError, LookupError):
+    """No algorithm, problem, arm or metric has that name."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        known = list(known)
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        super().__init__(
+            f"unknown {kind} {name!r}{hint} Known: {shown}" if hint else f"unknown {kind} {name!r}. Known: {shown}"
+        )
+
+
+class NotSupported(ParetoscoutError):
+    """The algorithm cannot do what was asked of it."""
+
+
+class UnreadableFile(ParetoscoutError, ValueError):
+    """A file that this version cannot read."""
+
+
+class MissingExtra(ParetoscoutError, ImportError):
+    """A feature whose packages are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs packages that are not installed. Install them with: pip install 'paretoscout[{extra}]'"
+        )

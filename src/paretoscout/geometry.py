@@ -1,0 +1,222 @@
+"""Pareto geometry of known means: front, distances, gaps, regret, success.
+
+`b` dominates `a` when it is at least as good in every metric and better in one. Copies do not dominate
+each other. Everything is compared as float64, exactly: there is no tolerance anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InvalidInput
+from .kernels.dominance import nearest, undominated
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Directions = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """How hard each of K arms is to place; see `gaps`."""
+
+    star: Floats  # (K,) how far the best arm is ahead in every metric; 0 on the front
+    plus: Floats  # (K,) distance to the rest of the front; NaN off the front
+    minus: Floats  # (K,) distance to the arms off the front; NaN off the front
+    required: Floats  # (K,) the accuracy at which the arm can be placed
+    front: Mask  # (K,) the Pareto-optimal arms
+
+
+def pareto_front(values: ArrayLike, directions: Directions = None) -> Mask:
+    """Return the mask of the rows of `values` (K, L) that no other row dominates.
+
+    `directions` is "max" (the default) or "min", or a sequence with one of them for each column.
+
+    >>> pareto_front([[1, 3], [2, 2], [1, 2]])
+    array([ True,  True, False])
+    >>> pareto_front([[1, 3], [2, 2], [1, 2]], directions=["max", "min"])
+    array([False,  True, False])
+    """
+    return undominated(_oriented("values", values, directions))
+
+
+def m(values: ArrayLike) -> Floats:
+    """Return by how much j beats k in every metric, max(0, min_l(y_j - y_k)), in row k, column j of (K, K).
+
+    >>> m([[0, 0], [1, 3]])
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    y = _table("values", values)
+    least = np.full((len(y), len(y)), np.inf)
+    for column in y.T:
+        np.minimum(least, column[None, :] - column[:, None], out=least)
+    np.maximum(least, 0.0, out=least)
+    return least
+
+
+def M(values: ArrayLike, margin: ArrayLike = 0.0) -> Floats:  # noqa: N802 the letter of the literature
+    """Return what j lacks to match k, max(0, max_l(y_k - y_j + margin)), in row k, column j of (K, K).
+
+    The margin, by which j is to be ahead of k, is one number or one for each metric.
+
+    >>> M([[0, 0], [1, 3]])
+    array([[0., 0.],
+           [3., 0.]])
+    """
+    y = _table("values", values)
+    most = np.zeros((len(y), len(y)))
+    for column, extra in zip(y.T, _per_metric("margin", margin, y.shape[1]), strict=True):
+        np.maximum(most, column[:, None] - column[None, :] + extra, out=most)
+    return most
+
+
+def gaps(means: ArrayLike, directions: Directions = None) -> Gaps:
+    """Return the gaps of the arms with the given true `means` (K, L).
+
+    With P the front:
+
+    * star_k = max over j in P of m(k, j);
+    * plus_k = min over j in P, j != k, of min{M(k, j), M(j, k)}, for k in P;
+    * minus_k = min over j not in P of M(j, k) + star_j, for k in P;
+    * required_k = min{plus_k, minus_k} for k in P, else star_k.
+
+    The minimum of nothing is inf. An arm dominated only with a tie in some metric has star 0.
+
+    No K x K matrix is built. A tree search takes about K log K steps where metrics are few or the front
+    is small; with K = 100,000 arms, all on the front, that is a second for 3 metrics and ten for 8.
+
+    >>> gaps([[1.0, 0.6], [0.6, 1.0], [0.3, 0.3]]).required
+    array([0.3, 0.3, 0.3])
+    """
+    y = _oriented("means", means, directions)
+    front = undominated(y)
+    on, off = np.flatnonzero(front), np.flatnonzero(~front)
+    no_margin = np.zeros(y.shape[1])
+    leads = _leads(y, np.arange(len(y)), on, no_margin)
+    star = np.where(front, 0.0, np.maximum(leads, 0.0))
+    plus, minus = np.full(len(y), np.nan), np.full(len(y), np.nan)
+    plus[on] = np.minimum(np.maximum(0.0 - leads[on], 0.0), nearest(y, on, on, no_margin, 0.0, star))
+    minus[on] = nearest(y, on, off, no_margin, 0.0, star)
+    required = np.where(front, np.minimum(plus, minus), star)
+    return Gaps(star, plus, minus, required, front)
+
+
+def pareto_regret(means: ArrayLike, arms: ArrayLike, directions: Directions = None) -> float:
+    """Return the regret of pulling `arms`: the sum of their star gaps.
+
+    >>> pareto_regret([[1.0, 1.0], [0.75, 0.5]], arms=[0, 1, 1])
+    0.5
+    """
+    y = _oriented("means", means, directions)
+    pulled = np.asarray(arms)
+    if pulled.size == 0:
+        return 0.0
+    if pulled.dtype.kind not in "iu":
+        raise InvalidInput(f"arms of pareto_regret must be integers, got {pulled.dtype}")
+    if pulled.min() < 0 or pulled.max() >= len(y):
+        wrong = pulled[(pulled < 0) | (pulled >= len(y))].flat[0]
+        raise InvalidInput(f"arms of pareto_regret must lie in 0..{len(y) - 1}, got {wrong}")
+    distinct, counts = np.unique(pulled, return_counts=True)
+    leads = _leads(y, distinct.astype(np.int64), np.flatnonzero(undominated(y)), np.zeros(y.shape[1]))
+    return float(counts @ np.maximum(leads, 0.0))
+
+
+def eps_optimal(means: ArrayLike, eps: ArrayLike = 0.0, directions: Directions = None) -> Mask:
+    """Return the mask of the arms that no arm beats by more than `eps` in every metric.
+
+    For one number this is star <= eps; `eps` may also be one number for each metric. Many returned sets
+    can be judged against one such mask.
+
+    >>> eps_optimal([[1.0, 1.0], [0.75, 0.5]], eps=0.25)
+    array([ True,  True])
+    >>> eps_optimal([[1.0, 1.0], [0.75, 0.5]], eps=[0.2, 0.4])
+    array([ True, False])
+    """
+    y = _oriented("means", means, directions)
+    return _eps_optimal(y, undominated(y), eps)
+
+
+def success(means: ArrayLike, returned: ArrayLike, eps: ArrayLike = 0.0, directions: Directions = None) -> bool:
+    """Return whether the mask `returned` holds every Pareto-optimal arm and only eps-optimal ones.
+
+    >>> success([[1.0, 1.0], [0.75, 0.5]], [True, True])
+    False
+    >>> success([[1.0, 1.0], [0.75, 0.5]], [True, True], eps=0.25)
+    True
+    """
+    y = _oriented("means", means, directions)
+    chosen = np.asarray(returned)
+    if chosen.dtype != np.bool_ or chosen.shape != (len(y),):
+        got = f"{chosen.dtype} of shape {chosen.shape}"
+        raise InvalidInput(f"returned of success must be a mask of {len(y)} booleans, got {got}")
+    front = undominated(y)
+    return bool(np.all(chosen | ~front) and np.all(_eps_optimal(y, front, eps) | ~chosen))
+
+
+def _eps_optimal(y: Floats, front: Mask, eps: ArrayLike) -> Mask:
+    margin = _per_metric("eps", eps, y.shape[1])
+    if (margin < 0).any():
+        raise InvalidInput(f"eps must be 0 or larger, got {eps!r}")
+    return _leads(y, np.arange(len(y)), np.flatnonzero(front), margin) <= 0
+
+
+def _leads(y: Floats, arms: NDArray[np.int64], rows: NDArray[np.int64], margin: Floats) -> Floats:
+    """Return max over j in `rows`, j != k, of min_l(y_j - y_k - margin), for each k of `arms`."""
+    # 0 - x rather than -x, which would turn 0 into -0
+    return 0.0 - nearest(-y, arms, rows, margin, -np.inf, np.zeros(len(y)))
+
+
+def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
+    """Return `values` as a table in which larger is better in every column."""
+    y = _table(name, values)
+    wanted = "max" if directions is None else directions
+    each = [wanted] * y.shape[1] if isinstance(wanted, str) else list(wanted)
+    if len(each) != y.shape[1] or not set(each) <= {"min", "max"}:
+        raise InvalidInput(
+            f'directions must be "min" or "max", or a sequence of {y.shape[1]} of them, '
+            f"one for each column of {name}, got {directions!r}"
+        )
+    y *= [1.0 if direction == "max" else -1.0 for direction in each]
+    return y
+
+
+def _table(name: str, values: ArrayLike) -> Floats:
+    """Return `values` as a finite (K, L) float64 array, or say what is wrong with it."""
+    y = _floats(name, values)
+    if y.ndim == 1:
+        raise InvalidInput(
+            f"{name} must have shape (K, L), one row for each arm, got shape ({y.size},); "
+            f"for one metric pass shape ({y.size}, 1)"
+        )
+    if y.ndim != 2 or 0 in y.shape:
+        raise InvalidInput(f"{name} must have shape (K, L) with K and L at least 1, got shape {y.shape}")
+    if not np.isfinite(y).all():
+        row, column = np.argwhere(~np.isfinite(y))[0]
+        raise InvalidInput(f"{name} must be finite numbers, got {y[row, column]} in row {row}, column {column}")
+    return y
+
+
+def _per_metric(name: str, value: ArrayLike, n_metrics: int) -> Floats:
+    """Return one finite number for each metric."""
+    numbers = _floats(name, value)
+    if numbers.shape not in ((), (n_metrics,)) or not np.isfinite(numbers).all():
+        raise InvalidInput(f"{name} must be one finite number or {n_metrics} of them, got {value!r}")
+    return np.full(n_metrics, numbers)
+
+
+def _floats(name: str, value: ArrayLike) -> Floats:
+    problem = f"{name} must be real numbers, got "
+    if np.ma.is_masked(value):
+        raise InvalidInput(problem + "a masked array")
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64, order="C")  # always a copy
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{problem}{error}") from error
+    raise InvalidInput(problem + str(array.dtype))

@@ -1,0 +1,1 @@
+"""Compiled building blocks: numbers in, numbers out; no Python objects, no files, no names."""

@@ -1,0 +1,80 @@
+"""`@kernel` and `@allocating_kernel`: the one place for compiler flags, the cache key and the fallback without a cache.
+
+Three facts about numba shaped this file; each has a test in `tests/test_compile.py`.
+
+* A cached kernel is keyed on the file it stands in, not on the helpers it calls. Editing a helper in
+  another file would leave the caller's machine code stale, silently. So the key is a digest of all
+  sources that hold kernels: any edit recompiles everything, once.
+* Code compiled without bounds checks is reused from the cache even when `NUMBA_BOUNDSCHECK=1` asks for
+  checks. So that setting is part of the key.
+* A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+config: Any = numba.config  # its attributes are made at run time
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Folders of the package whose code ends up inside compiled kernels.
+KERNEL_FOLDERS = ("kernels", "algorithms", "environments", "simulation")
+
+#: `error_model="numpy"`: dividing by zero gives inf, compiled or not. Never `fastmath`: it makes isnan
+#: false and reorders sums, so that compiled and uncompiled runs would part ways.
+FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+NO_COUNTING: Any = {"_nrt": False}
+
+
+def kernel(function: F) -> F:
+    """Compile a function that makes and returns no arrays: lock released, cached, bit for bit like plain Python.
+
+    Such a function needs no reference counts; for the many arrays of a state they would cost more than the work.
+    With `NUMBA_DISABLE_JIT=1` the function is returned as it is, for debuggers and coverage.
+
+    >>> @kernel
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
+    """
+    return _compile(function, NO_COUNTING)
+
+
+def allocating_kernel(function: F) -> F:
+    """Compile a function that may make arrays and return them; otherwise like `kernel`."""
+    return _compile(function, {})
+
+
+def _compile(function: F, extra: Any) -> F:
+    if config.DISABLE_JIT:
+        return function
+    try:
+        compiled = numba.njit(cache=True, **FLAGS, **extra)(function)
+    except RuntimeError as problem:
+        # numba finds no folder it may write to ("no locator available")
+        if "locator" not in str(problem):
+            raise
+        return cast(F, numba.njit(cache=False, **FLAGS, **extra)(function))
+    cache_file = compiled._cache._cache_file
+    cache_file._source_stamp = (sources_digest(), cache_file._source_stamp)
+    return cast(F, compiled)
+
+
+@cache
+def sources_digest() -> str:
+    """Digest of every source file that holds kernels and of the settings they are compiled with."""
+    digest = hashlib.sha256(repr((sorted(FLAGS.items()), config.BOUNDSCHECK)).encode())
+    package = Path(__file__).parent.parent
+    for folder in KERNEL_FOLDERS:
+        for source in sorted((package / folder).rglob("*.py")):
+            digest.update(source.relative_to(package).as_posix().encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()

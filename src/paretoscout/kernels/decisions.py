@@ -1,0 +1,137 @@
+"""What pairs of confidence intervals prove: the decision layer shared by all algorithms.
+
+Estimates `values` and interval half-widths `radii` are (K, L), larger is better. On the event that every
+interval holds,
+
+* `surely_dominates(j, k)`: j is better than k in every metric;
+* `surely_escapes(k, j, slack)`: in some metric k is worse than j by no more than `slack`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arrays import FloatArray, IntArray
+from .compile import kernel
+
+# Verdict on an arm.
+UNDECIDED = 0
+FRONT = 1
+DOMINATED = 2
+
+
+@kernel
+def surely_dominates(j: int, k: int, values: FloatArray, radii: FloatArray) -> bool:
+    """Whether m(k, j) exceeds the sum of the widths: y_j - y_k > r_k + r_j in every metric."""
+    for metric in range(values.shape[1]):
+        if values[j, metric] - values[k, metric] <= radii[k, metric] + radii[j, metric]:
+            return False
+    return True
+
+
+@kernel
+def surely_escapes(k: int, j: int, values: FloatArray, radii: FloatArray, slack: FloatArray) -> bool:
+    """Whether M^slack(k, j) reaches the sum of the widths: y_k + slack - y_j >= r_k + r_j in some metric."""
+    for metric in range(values.shape[1]):
+        if values[k, metric] + slack[metric] - values[j, metric] >= radii[k, metric] + radii[j, metric]:
+            return True
+    return False
+
+
+@kernel
+def may_be_covered(k: int, j: int, values: FloatArray, radii: FloatArray, slack: FloatArray) -> bool:
+    """Whether M^slack(k, j) is at most the sum of the widths: j may still beat k by `slack` everywhere."""
+    for metric in range(values.shape[1]):
+        if values[k, metric] + slack[metric] - values[j, metric] > radii[k, metric] + radii[j, metric]:
+            return False
+    return True
+
+
+@kernel
+def margin(j: int, k: int, values: FloatArray) -> float:
+    """By how much j beats k in the metric where it beats it least (negative if it does not)."""
+    least = np.inf
+    for metric in range(values.shape[1]):
+        least = min(least, values[j, metric] - values[k, metric])
+    return least
+
+
+@kernel
+def strongest(arms: IntArray, values: FloatArray, radii: FloatArray, kept: IntArray) -> int:
+    """Write those of `arms` whose lower corners (value - radius) no other one covers to `kept`, return how many.
+
+    If anyone surely dominates an arm, one of these does: comparing with them alone saves a factor of
+    K / (size of the front).
+    """
+    n = 0
+    for j in arms:
+        covered = False
+        position = 0
+        while position < n:
+            i = kept[position]
+            i_covers_j, j_covers_i = True, True
+            for metric in range(values.shape[1]):
+                corner_i = values[i, metric] - radii[i, metric]
+                corner_j = values[j, metric] - radii[j, metric]
+                i_covers_j = i_covers_j and corner_i >= corner_j
+                j_covers_i = j_covers_i and corner_j >= corner_i
+            if i_covers_j:
+                covered = True
+                break
+            if j_covers_i:
+                n -= 1
+                kept[position] = kept[n]
+            else:
+                position += 1
+        if not covered:
+            kept[n] = j
+            n += 1
+    return n
+
+
+@kernel
+def dominator(k: int, rivals: IntArray, values: FloatArray, radii: FloatArray) -> int:
+    """The rival that surely dominates k by the largest margin, or -1."""
+    found = -1
+    best = 0.0
+    for j in rivals:
+        if surely_dominates(j, k, values, radii):
+            lead = margin(j, k, values)
+            if found < 0 or lead > best:
+                found, best = j, lead
+    return found
+
+
+@kernel
+def closest_rival(k: int, values: FloatArray, status: IntArray) -> int:
+    """The arm that comes nearest to dominating k by the estimates, among those not dominated; or -1."""
+    found = -1
+    best = -np.inf
+    for j in range(values.shape[0]):
+        if j != k and status[j] != DOMINATED:
+            lead = margin(j, k, values)
+            if lead > best:
+                found, best = j, lead
+    return found
+
+
+@kernel
+def undominated_estimates(arms: IntArray, values: FloatArray, kept: IntArray) -> int:
+    """Write those of `arms` whose values no other one dominates to `kept`, in their order; return how many."""
+    n = 0
+    for k in arms:
+        dominated = False
+        for j in arms:
+            j_covers_k, better_somewhere = True, False
+            for metric in range(values.shape[1]):
+                if values[j, metric] < values[k, metric]:
+                    j_covers_k = False
+                    break
+                better_somewhere = better_somewhere or values[j, metric] > values[k, metric]
+            if j_covers_k and better_somewhere:
+                dominated = True
+                break
+        if not dominated:
+            kept[n] = k
+            n += 1
+    return n

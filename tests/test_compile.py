@@ -1,0 +1,124 @@
+"""The traps of compiled kernels, each sprung on purpose in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from paretoscout.kernels import compile as compiler
+
+PACKAGE = Path(compiler.__file__).parent.parent
+
+
+def run(code: str, cwd: Path, **environment: str) -> str:
+    """Run Python code in a fresh process; its own cache folder, nothing inherited from numba's settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=cwd, env={**kept, **environment}, text=True,
+        capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def copied_kernels(tmp_path: Path) -> Path:
+    """A package of its own with our decorator and two kernels in two files, one calling the other."""
+    folder = tmp_path / "toy" / "kernels"
+    folder.mkdir(parents=True)
+    (tmp_path / "toy" / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder / "compile.py").write_text(Path(compiler.__file__).read_text())
+    (folder / "helper.py").write_text("from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 1\n")
+    (folder / "caller.py").write_text(
+        "from .compile import kernel\nfrom .helper import helper\n@kernel\ndef caller(x):\n    return helper(x)\n"
+    )
+    return tmp_path
+
+
+CALL = "from toy.kernels.caller import caller; print(caller(1), sum(caller.stats.cache_hits.values()))"
+
+
+def test_editing_a_helper_in_another_file_recompiles_its_callers(copied_kernels: Path) -> None:
+    assert run(CALL, copied_kernels) == "2 0"
+    assert run(CALL, copied_kernels) == "2 1", "the second process must find the first one's code"
+    (copied_kernels / "toy/kernels/helper.py").write_text(
+        "from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 10\n"
+    )
+    assert run(CALL, copied_kernels) == "11 0", "stale code of the caller was used"
+
+
+def test_bounds_checks_have_a_cache_of_their_own(copied_kernels: Path) -> None:
+    (copied_kernels / "toy/kernels/caller.py").write_text(
+        "from .compile import kernel\n@kernel\ndef caller(values, i):\n    return values[i]\n"
+    )
+    call = """
+        import numpy as np
+        from toy.kernels.caller import caller
+        try:
+            caller(np.zeros(3), 7)
+            print("unchecked")
+        except IndexError:
+            print("checked")
+        """
+    assert run(call, copied_kernels) == "unchecked"
+    assert run(call, copied_kernels, NUMBA_BOUNDSCHECK="1") == "checked"
+    assert run(call, copied_kernels) == "unchecked"
+
+
+def test_kernels_compile_where_no_cache_can_be_written(copied_kernels: Path) -> None:
+    code = f"""
+        import numba.core.caching as caching
+        for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator, caching.UserProvidedCacheLocator):
+            locator.from_function = classmethod(lambda *_: None)
+        {CALL}
+        """
+    assert run(code, copied_kernels) == "2 0"
+
+
+def test_dividing_by_zero_gives_infinity_compiled_or_not(copied_kernels: Path) -> None:
+    (copied_kernels / "toy/kernels/caller.py").write_text(
+        "from .compile import kernel\n@kernel\ndef caller(x):\n    return 1.0 / x\n"
+    )
+    call = "import numpy as np; from toy.kernels.caller import caller; print(caller(np.float64(0.0)))"
+    assert run(call, copied_kernels) == "inf"
+
+
+def test_the_digest_covers_every_file_with_kernels() -> None:
+    holding = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if "@kernel" in path.read_text()}
+    assert holding <= {*compiler.KERNEL_FOLDERS}
+
+
+def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
+    """Three algorithms on two environments: a second process compiles nothing."""
+    code = """
+        import numpy as np, paretoscout as ps
+        from paretoscout.simulation.play import play
+        table = ps.problems.table({"a": ["x", "x", "y", "y"], "m": [0, 1, 9, 8]}, arm="a", metrics={"m": "max"})
+        for problem in (ps.problems.load("s5"), table):
+            for name in ps.algorithms.available():
+                ps.simulate(problem, name, eps=1.0, replicates=1, max_samples=50)
+        print(sum(play.stats.cache_misses.values()), sum(play.stats.cache_hits.values()))
+        """
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert run(code, tmp_path, **cache) == "4 0"  # uniform and multi-pfi share a class of state
+    assert run(code, tmp_path, **cache) == "0 4"
+
+
+def test_compiled_and_uncompiled_runs_agree_bit_for_bit(tmp_path: Path) -> None:
+    code = """
+        import hashlib, numpy as np, paretoscout as ps
+        from paretoscout.simulation.watch import watch
+        for problem in (ps.problems.load("s5"), ps.problems.load("compressors")):
+            for algorithm in ("multi-pfi", "uniform", "pfiwr", ps.algorithms.PFIwR(exploration=0.002, width_scale=0.1),
+                              ps.algorithms.PFIwR(exploration=0.01, width_scale=0.1, imputation="frozen")):
+                for table in watch(problem, algorithm, eps=0.05, seed=3, max_samples=300):
+                    arrays = table.estimates, table.radii, table.counts
+                    print(table.verdicts, *(hashlib.sha256(a.tobytes()).hexdigest() for a in arrays))
+        """
+    assert run(code, tmp_path) == run(code, tmp_path, NUMBA_DISABLE_JIT="1")
