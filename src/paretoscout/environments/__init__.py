@@ -1,0 +1,15 @@
+"""What a simulation draws outcomes from: one file per kind of noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..problem import Problem, Units
+from . import gaussian, recorded
+
+__all__ = ["environment_of"]
+
+
+def environment_of(problem: Problem, units: Units) -> Any:
+    """Return the state that `draw` samples the problem from, oriented and scaled."""
+    return gaussian.of(problem, units) if problem.rows is None else recorded.of(problem, units)

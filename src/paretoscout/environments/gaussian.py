@@ -1,0 +1,32 @@
+"""Independent normal noise around each arm's means."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.arrays import FloatArray
+from ..kernels.compile import kernel
+from ..kernels.dispatch import implement
+from ..problem import Problem, Units
+
+
+class GaussianEnvironment(NamedTuple):
+    means: FloatArray  # (K, L)
+    sigma: FloatArray  # (L,)
+
+
+@kernel
+def draw(environment: GaussianEnvironment, arm: int, rng: np.random.Generator, outcome: FloatArray) -> None:
+    """Mean plus sigma times a standard normal number, metric by metric."""
+    for metric in range(outcome.shape[0]):
+        outcome[metric] = environment.means[arm, metric] + environment.sigma[metric] * rng.standard_normal()
+
+
+implement(GaussianEnvironment, draw=draw)
+
+
+def of(problem: Problem, units: Units) -> GaussianEnvironment:
+    """Return the environment of a problem with normal noise."""
+    return GaussianEnvironment(units.oriented(problem.means), problem.sigma / units.scales)

@@ -1,0 +1,166 @@
+"""Metric and Problem: named arms, named metrics with directions, eps and units, and the noise.
+
+Values are kept in the user's own units and directions. `Units` turns them into what algorithms compute in:
+every metric oriented (larger is better) and divided by its scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidInput, UnknownName
+from .kernels.arrays import FloatArray
+
+#: What `eps` may be: one number for all metrics, one per metric, or by the metrics' names.
+Eps = float | Sequence[float] | Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One objective.
+
+    name: what people call it.
+    direction: "max" if larger is better, "min" if smaller is.
+    eps: the difference that does not matter, in the metric's own unit.
+    unit: shown behind numbers.
+
+    >>> Metric("latency", "min", eps=5, unit="ms")
+    Metric(name='latency', direction='min', eps=5, unit='ms')
+    """
+
+    name: str
+    direction: str = "max"
+    eps: float | None = None
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInput(f"name of a metric must be a non-empty text, got {self.name!r}")
+        if self.direction not in ("min", "max"):
+            raise InvalidInput(f"direction of metric {self.name!r} must be 'min' or 'max', got {self.direction!r}")
+        if self.eps is not None:
+            _not_negative(self.eps, f"eps of metric {self.name!r}")
+
+
+@dataclass(frozen=True)
+class Units:
+    """How values are oriented and scaled before an algorithm sees them."""
+
+    signs: FloatArray  # (L,) 1 for max, -1 for min
+    scales: FloatArray  # (L,) in the metrics' own units
+    eps: FloatArray  # (L,) in scaled units
+
+    def oriented(self, values: FloatArray) -> FloatArray:
+        """Turn values in the user's units into oriented, scaled ones."""
+        return np.ascontiguousarray(values * (self.signs / self.scales))
+
+    def original(self, values: FloatArray) -> FloatArray:
+        """Turn oriented, scaled values back into the user's units."""
+        return values * self.signs * self.scales
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Arms, metrics, and a way to get samples. Made by the functions of `paretoscout.problems`."""
+
+    name: str
+    arms: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    means: FloatArray  # (K, L) in the metrics' own units and directions
+    sigma: FloatArray  # (L,) noise scale in the metrics' own units
+    contexts: FloatArray | None = None  # (K, d)
+    theta: FloatArray | None = None  # (d, L) where the means are contexts @ theta
+    rows: tuple[FloatArray, ...] | None = None  # per arm (n, L), where samples are replayed
+    noise: str = "sigma given"  # what is assumed of the noise, for people to read
+    about: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        K, L = len(self.arms), len(self.metrics)
+        _unique(self.arms, "arm", self.name)
+        _unique([metric.name for metric in self.metrics], "metric", self.name)
+        _finite(self.means, (K, L), f"means of problem {self.name!r}", "(arms, metrics)")
+        _finite(self.sigma, (L,), f"sigma of problem {self.name!r}", "one per metric")
+        if (self.sigma < 0).any():
+            raise InvalidInput(f"sigma of problem {self.name!r} must not be negative, got {self.sigma.tolist()}")
+        if self.contexts is not None:
+            if self.contexts.ndim != 2 or self.contexts.shape[1] == 0:
+                raise InvalidInput(
+                    f"contexts of problem {self.name!r} must have shape (arms, features), got {self.contexts.shape}"
+                )
+            shape = (K, self.contexts.shape[1])
+            _finite(self.contexts, shape, f"contexts of problem {self.name!r}", "(arms, features)")
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.arms)} arms, {len(self.metrics)} metrics"
+        if self.contexts is not None:
+            shape += f", {self.contexts.shape[1]} features"
+        return f"<Problem {self.name!r}: {shape}>"
+
+    def units(self, eps: Eps | None = None) -> Units:
+        """Settle eps and the scales: one number keeps the metrics' units, eps per metric becomes the scale.
+
+        None means the metrics' own eps; a metric without one counts as 0, in its own unit.
+        """
+        names = [metric.name for metric in self.metrics]
+        signs = np.array([1.0 if metric.direction == "max" else -1.0 for metric in self.metrics])
+        if eps is not None and np.ndim(eps) == 0 and not isinstance(eps, Mapping):  # type: ignore[arg-type]
+            value = _not_negative(eps, f"eps on problem {self.name!r}")
+            return Units(signs, np.ones(len(names)), np.full(len(names), value))
+        if eps is None:
+            given: list[Any] = [metric.eps or 0.0 for metric in self.metrics]
+        elif isinstance(eps, Mapping):
+            for name in eps:
+                if name not in names:
+                    raise UnknownName("metric", name, names)
+            given = [eps.get(name, 0.0) for name in names]
+        else:
+            given = list(eps)  # type: ignore[arg-type]
+            if len(given) != len(names):
+                raise InvalidInput(
+                    f"eps on problem {self.name!r} must be one number or {len(names)} of them (one per metric: "
+                    f"{', '.join(names)}), got {len(given)}"
+                )
+        values = np.array(
+            [_not_negative(value, f"eps of metric {name!r}") for name, value in zip(names, given, strict=True)]
+        )
+        scales = np.where(values > 0, values, 1.0)
+        return Units(signs, scales, values / scales)
+
+    def theta_max(self, units: Units) -> float:
+        """Return the largest norm of a column of the parameters, in scaled units (without contexts: of the means)."""
+        theta = self.means if self.contexts is None else self.theta
+        if theta is None:
+            theta = np.linalg.lstsq(self.contexts, self.means, rcond=None)[0]  # type: ignore[arg-type]
+        return float(np.linalg.norm(units.oriented(theta), axis=0).max())
+
+
+def _unique(names: Sequence[str], kind: str, problem: str) -> None:
+    if not names:
+        raise InvalidInput(f"problem {problem!r} must have at least one {kind}, got none")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInput(f"names of {kind}s of problem {problem!r} must differ, got {name!r} twice")
+        seen.add(name)
+
+
+def _finite(values: FloatArray, shape: tuple[int, ...], what: str, layout: str) -> None:
+    if values.shape != shape:
+        raise InvalidInput(f"{what} must have shape {shape} {layout}, got {values.shape}")
+    if not np.isfinite(values).all():
+        where = [int(index) for index in np.argwhere(~np.isfinite(values))[0]]
+        raise InvalidInput(f"{what} must be finite, got {values[tuple(where)]} at {where}")
+
+
+def _not_negative(value: Any, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(value, bool) or not np.isfinite(number) or number < 0:
+        raise InvalidInput(f"{what} must be a finite number, at least 0, got {value!r}")
+    return number
