@@ -1,0 +1,26 @@
+"""The algorithms: one file each. `available()` lists them, settings classes configure them.
+
+>>> import paretoscout as ps
+>>> ps.algorithms.PFIwR(exploration=0.01).width_scale
+1.0
+"""
+
+from .contract import Accepts, Algorithm, Settings, Setup
+from .multi_pfi import MultiPFI
+from .pfiwr import PFIwR
+from .registry import available, get, register, resolve
+from .uniform import Uniform
+
+__all__ = [
+    "Accepts",
+    "Algorithm",
+    "MultiPFI",
+    "PFIwR",
+    "Settings",
+    "Setup",
+    "Uniform",
+    "available",
+    "get",
+    "register",
+    "resolve",
+]

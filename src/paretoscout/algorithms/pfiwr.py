@@ -1,0 +1,447 @@
+"""PFIwR: Pareto front identification with regret minimisation, exactly as the paper prints it.
+
+W. Kim, G. Iyengar, A. Zeevi: Learning the Pareto front using bootstrapped observation samples. The estimators
+(its equations linear_basis to estimator) are in `kernels/dr_mix.py`; here are the sampling rule, the widths
+(eq. confidence_bound) and the elimination (eq. gap_estimate).
+
+As printed it does not keep its promise: the widths shrink as if every round informed every arm, and arms are
+accepted with 2 eps. It is here for research.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.compile import allocating_kernel, kernel
+from ..kernels.decisions import (
+    DOMINATED,
+    FRONT,
+    UNDECIDED,
+    closest_rival,
+    dominator,
+    strongest,
+    surely_escapes,
+    undominated_estimates,
+)
+from ..kernels.dispatch import Verdicts
+from ..kernels.dr_mix import (
+    ROUND,
+    STALE,
+    add_to_estimator,
+    add_to_mixup,
+    add_to_pool,
+    estimator,
+    exploration_set,
+    mixup,
+    mixup_data,
+    pseudo_y,
+    tilde_distribution,
+)
+from ..kernels.draws import draw_category, draw_index
+from .contract import Algorithm, Settings, Setup, checked_number, checked_sigma
+
+#: C = 6 * 75^2 of the appendix.
+PRINTED_EXPLORATION = 33750.0
+
+
+@dataclass(frozen=True)
+class PFIwR(Settings):
+    """Settings of PFIwR. The defaults are the paper's.
+
+    exploration: C in gamma_t = C d^3 log(2 d t^2 / delta), the rate of exploration rounds. With the printed
+        33750 every round explores for the first millions of rounds.
+    theta_max: bound on the norm of the parameters (in scaled units); None: the true one, where it is known.
+    width_scale: factor on the widths; below 1 it is a heuristic.
+    imputation: "latest": all past rounds are imputed with the newest estimate (as in the proof), or "frozen":
+        each round keeps the imputation it had.
+    check_every: rounds between two elimination tests. More than 1 saves time; it does not change which
+        verdicts are possible, only when they are noticed.
+    sigma: noise scale to assume, one number or one per metric; None: that of the problem.
+    """
+
+    exploration: float = PRINTED_EXPLORATION
+    theta_max: float | None = None
+    width_scale: float = 1.0
+    imputation: str = "latest"
+    check_every: int = 1
+    sigma: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_number("PFIwR", "exploration", self.exploration, above=0.0)
+        checked_number("PFIwR", "width_scale", self.width_scale, above=0.0)
+        checked_sigma("PFIwR", self.sigma)
+        if self.theta_max is not None:
+            checked_number("PFIwR", "theta_max", self.theta_max, least=0.0)
+        if self.imputation not in ("latest", "frozen"):
+            raise InvalidInput(f"imputation of PFIwR must be 'latest' or 'frozen', got {self.imputation!r}")
+        if checked_number("PFIwR", "check_every", self.check_every, least=1.0) != int(self.check_every):
+            raise InvalidInput(f"check_every of PFIwR must be a whole number, got {self.check_every!r}")
+
+
+class PFIwROptions(NamedTuple):
+    contexts: FloatArray  # (K, d) contexts in the coordinates of u_1, ..., u_d
+    support: IntArray  # (K, 2) first and last non-zero coordinate of each context
+    reach: IntArray  # (d,) last coordinate that shares a context with each coordinate
+    lambdas: FloatArray  # (d,) squared singular values of X
+    signed_norms: FloatArray  # (d, K) ||v_i||_1 sign(v_ik)
+    cumulative: FloatArray  # (d, K) cumulative probabilities of pi^(i)
+    eps: FloatArray  # (L,)
+    twice_eps: FloatArray  # (L,) the slack of eq. (gap_estimate)
+    sigma: FloatArray  # (L,)
+    delta: float
+    exploration: float
+    theta_max: float
+    width_scale: float
+    frozen: bool
+    check_every: int
+
+
+class PFIwRState(NamedTuple):
+    drawn: IntArray  # (K,) rounds that drew the arm from the context basis
+    explored: IntArray  # (K,) exploration rounds of the arm
+    counts: IntArray  # (K,) samples of the arm
+    pool_outcomes: FloatArray  # (capacity, L) outcomes of exploration rounds; see dr_mix.mix_number
+    pool_next: IntArray  # (capacity,) next sample of the same arm
+    pool_before: IntArray  # (capacity,) start of the block before the one that begins here
+    pool_uses: IntArray  # (capacity,) how often it was reused
+    pool_start: IntArray  # (K,) start of the block of least use
+    pool_cursor: IntArray  # (K,) next sample to reuse
+    pool_last: IntArray  # (K,) newest sample
+    mix_factor: FloatArray  # (d, d) Cholesky factor of the Gram matrix of eq. (mixup)
+    mix_reach: IntArray  # (d,)
+    mix_right: FloatArray  # (d, L) right-hand side of eq. (mixup)
+    gram: FloatArray  # (d, d) G, upper triangle
+    right: FloatArray  # (d, L) r
+    frozen_right: FloatArray  # (d, L) summed pseudo-rewards, imputation frozen
+    factor: FloatArray  # (d, d) working space of eq. (estimator)
+    reach: IntArray  # (d,)
+    theta_check: FloatArray  # (d, L) exploration-mixed estimate
+    theta_hat: FloatArray  # (d, L) DR-mix estimate
+    estimates: FloatArray  # (K, L) X^T theta_hat, of arms not dominated
+    radii: FloatArray  # (K, L) widths of the last test
+    status: IntArray  # (K,) verdict on each arm
+    beaten_by: IntArray  # (K,) who proved it dominated, or -1
+    standing: IntArray  # (K,) A, then P: the first N_ACTIVE and the next N_FRONT entries, A ascending
+    counters: IntArray  # (7,) see here and in dr_mix
+    ticket: FloatArray  # (6,) of the last choice
+    scratch: IntArray  # (K,) working space of a choice or a test
+    x_mixed: FloatArray  # (d,) working space of eq. (mixup_data)
+    y_mixed: FloatArray  # (L,)
+    shrink: FloatArray  # (d,) working space of eq. (confidence_bound)
+
+
+N_ACTIVE = 4  # size of A
+N_FRONT = 5  # size of P
+CHECKED = 6  # round of the last test
+
+# Entries of a ticket: what happened in choose and matters in update.
+EXPLORES, MATCHES, BASIS, DRAWN_ARM, WEIGHT, WEIGHT_CHECK = range(6)
+
+
+def linear_basis(contexts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """eq. (linear_basis): singular values s (d,), vectors U (d, d) and V (K, d) with X = contexts^T = U diag(s) V^T.
+
+    Where X X^T is diagonal its eigenvectors are taken to be the unit vectors: with repeated singular values any
+    rotation of them would do as well, but not as simply. Signs are fixed by the largest entry of each u_i.
+    """
+    gram = contexts.T @ contexts
+    if np.count_nonzero(gram - np.diag(np.diag(gram))) == 0:
+        s = np.sqrt(np.diag(gram))
+        return s, np.eye(len(s)), contexts / s
+    V, s, Ut = np.linalg.svd(contexts, full_matrices=False)
+    signs = np.sign(Ut[np.arange(len(s)), np.argmax(np.abs(Ut), axis=1)])
+    return s, (Ut * signs[:, None]).T, V * signs
+
+
+def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
+    """Decompose the contexts (unit vectors if there are none) and start with every arm in A."""
+    K, L = setup.n_arms, setup.n_metrics
+    raw = np.eye(K) if setup.contexts is None else np.asarray(setup.contexts, float)
+    d = raw.shape[1]
+    rank = int(np.linalg.matrix_rank(raw))
+    if rank < d:
+        raise InvalidInput(
+            f"contexts of algorithm 'pfiwr' must span all {d} dimensions, got {K} arms of rank {rank}: "
+            "drop or merge feature columns that depend on others"
+        )
+    theta_max = setup.theta_max if settings.theta_max is None else settings.theta_max
+    if theta_max is None:
+        raise InvalidInput(
+            "theta_max of PFIwR must be given where the true parameters are not known: a bound on their norm"
+        )
+    s, U, V = linear_basis(raw)
+    contexts = np.ascontiguousarray(raw @ U)
+    contexts[np.abs(contexts) < 1e-14 * np.abs(contexts).max()] = 0.0  # rounding of the rotation
+    nonzero = contexts != 0.0
+    support = np.column_stack([nonzero.argmax(axis=1), d - 1 - nonzero[:, ::-1].argmax(axis=1)])
+    support[~nonzero.any(axis=1)] = (0, -1)
+    shares = nonzero.astype(float).T @ nonzero.astype(float) > 0
+    reach = d - 1 - shares[:, ::-1].argmax(axis=1)
+
+    norms = np.abs(V).sum(axis=0)
+    cumulative = np.cumsum(np.abs(V) / norms, axis=0).T
+    for row, v in zip(cumulative, V.T, strict=True):
+        row[np.flatnonzero(v)[-1] :] = 1.0  # see draw_category
+    options = PFIwROptions(
+        contexts=contexts,
+        support=support.astype(np.int64),
+        reach=np.maximum.accumulate(reach).astype(np.int64),
+        lambdas=s * s,
+        signed_norms=np.ascontiguousarray((np.sign(V) * norms).T),
+        cumulative=np.ascontiguousarray(cumulative),
+        eps=setup.eps.copy(),
+        twice_eps=2.0 * setup.eps,
+        sigma=setup.sigma.copy(),
+        delta=float(setup.delta),
+        exploration=float(settings.exploration),
+        theta_max=float(theta_max),
+        width_scale=float(settings.width_scale),
+        frozen=settings.imputation == "frozen",
+        check_every=int(settings.check_every),
+    )
+    state = PFIwRState(
+        drawn=np.zeros(K, np.int64),
+        explored=np.zeros(K, np.int64),
+        counts=np.zeros(K, np.int64),
+        pool_outcomes=np.zeros((0, L)),
+        pool_next=np.zeros(0, np.int64),
+        pool_before=np.zeros(0, np.int64),
+        pool_uses=np.zeros(0, np.int64),
+        pool_start=np.full(K, -1, np.int64),
+        pool_cursor=np.full(K, -1, np.int64),
+        pool_last=np.full(K, -1, np.int64),
+        mix_factor=np.eye(d) / 2,  # the ridge I / 2
+        mix_reach=np.arange(d, dtype=np.int64),
+        mix_right=np.zeros((d, L)),
+        gram=np.zeros((d, d)),
+        right=np.zeros((d, L)),
+        frozen_right=np.zeros((d, L)),
+        factor=np.zeros((d, d)),
+        reach=np.zeros(d, np.int64),
+        theta_check=np.zeros((d, L)),
+        theta_hat=np.zeros((d, L)),
+        estimates=np.zeros((K, L)),
+        radii=np.full((K, L), np.inf),
+        status=np.full(K, UNDECIDED, np.int64),
+        beaten_by=np.full(K, -1, np.int64),
+        standing=np.arange(K, dtype=np.int64),
+        counters=np.array([0, 0, 0, 0, K, 0, 0], np.int64),
+        ticket=np.zeros(6),
+        scratch=np.zeros(K, np.int64),
+        x_mixed=np.zeros(d),
+        y_mixed=np.zeros(L),
+        shrink=np.zeros(d),
+    )
+    return state, options
+
+
+def reserve(state: PFIwRState, rounds: int) -> PFIwRState:
+    """Return the state with room for the outcomes of `rounds` more exploration rounds."""
+    capacity = len(state.pool_uses)
+    needed = int(state.explored.sum()) + rounds
+    if needed <= capacity:
+        return state
+    extra = max(needed, 2 * capacity) - capacity
+
+    def longer(array: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([array, np.zeros((extra, *array.shape[1:]), array.dtype)])
+
+    return state._replace(
+        pool_outcomes=longer(state.pool_outcomes),
+        pool_next=longer(state.pool_next),
+        pool_before=longer(state.pool_before),
+        pool_uses=longer(state.pool_uses),
+    )
+
+
+@kernel
+def choose(
+    state: PFIwRState, options: PFIwROptions, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
+    """Draw an arm from the context basis; explore it, or exploit an arm of A with undominated estimates."""
+    ticket = state.ticket
+    basis = draw_index(options.lambdas.shape[0], rng)
+    arm = draw_category(options.cumulative[basis], rng)
+    ticket[BASIS] = basis
+    ticket[DRAWN_ARM] = arm
+    ticket[EXPLORES] = 1.0
+    ticket[WEIGHT] = 0.0
+    ticket[WEIGHT_CHECK] = 0.0
+    if not exploration_set(state, options, arm):
+        ticket[EXPLORES] = 0.0
+        refresh_estimates(state, options)
+        active = state.standing[: state.counters[N_ACTIVE]]
+        n = undominated_estimates(active, state.estimates, state.scratch)
+        arm = state.scratch[draw_index(n, rng)]
+        ticket[WEIGHT] = math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
+        ticket[WEIGHT_CHECK] = math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
+    ticket[MATCHES] = 1.0 if tilde_distribution(state.counters[ROUND] + 1, options, rng) else 0.0
+    return arm, ticket
+
+
+@kernel
+def update(
+    state: PFIwRState,
+    options: PFIwROptions,
+    arm: int,
+    ticket: FloatArray,
+    outcome: FloatArray,
+    observed: BoolArray,
+) -> None:
+    """Take in the outcome of round t; where the resampling succeeded, estimate and test."""
+    counters = state.counters
+    matched = ticket[MATCHES] == 1.0
+    drawn_arm = int(ticket[DRAWN_ARM])
+    if not matched:
+        refresh_estimates(state, options)  # theta_hat stays what it was before this round
+    counters[ROUND] += 1
+    state.drawn[drawn_arm] += 1
+    state.counts[arm] += 1
+    x_mixed, y_mixed = state.x_mixed, state.y_mixed
+    if ticket[EXPLORES] == 1.0:
+        add_to_pool(state, arm, outcome)
+        for i in range(x_mixed.shape[0]):
+            x_mixed[i] = options.contexts[arm, i]
+        add_to_mixup(state, x_mixed, outcome)
+    else:
+        mixup_data(
+            state, options, arm, outcome, int(ticket[BASIS]), drawn_arm, ticket[WEIGHT], ticket[WEIGHT_CHECK],
+            x_mixed, y_mixed,
+        )  # fmt: skip
+        add_to_mixup(state, x_mixed, y_mixed)
+    if matched:
+        add_to_estimator(state, options, arm, outcome)
+        if options.frozen:
+            mixup(state)
+            pseudo_y(state, options, arm, outcome)
+        if counters[ROUND] - counters[CHECKED] >= options.check_every:
+            counters[CHECKED] = counters[ROUND]
+            refresh_estimates(state, options)
+            confidence_bound(state, options, state.radii)
+            eliminate(state, options)
+
+
+@kernel
+def refresh_estimates(state: PFIwRState, options: PFIwROptions) -> None:
+    """Bring theta_hat and the estimates of A and P up to date, if a matched round has come since."""
+    if state.counters[STALE] == 0:
+        return
+    estimator(state, options)
+    for k in state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]]:
+        for metric in range(state.theta_hat.shape[1]):
+            value = 0.0
+            for i in range(options.support[k, 0], options.support[k, 1] + 1):
+                value += options.contexts[k, i] * state.theta_hat[i, metric]
+            state.estimates[k, metric] = value
+
+
+@kernel
+def confidence_bound(state: PFIwRState, options: PFIwROptions, radii: FloatArray) -> None:
+    """eq. (confidence_bound): 3 ||x_k||_{F_t^-1} (theta_max + ...), F_t = t X X^T + I, of the arms in A and P."""
+    t = state.counters[ROUND]
+    d = options.lambdas.shape[0]
+    n_metrics = radii.shape[1]
+    if state.counters[N_ACTIVE] > d:
+        noise = math.sqrt(d * math.log(7.0 * n_metrics * t / options.delta))
+    else:
+        noise = 3.0 * math.sqrt(math.log(28.0 * n_metrics * d * t * t / options.delta))
+    shrink = state.shrink
+    for i in range(d):
+        shrink[i] = 1.0 / (t * options.lambdas[i] + 1.0)
+    for k in state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]]:
+        squared = 0.0
+        for i in range(options.support[k, 0], options.support[k, 1] + 1):
+            squared += options.contexts[k, i] * options.contexts[k, i] * shrink[i]
+        norm = options.width_scale * 3.0 * math.sqrt(squared)
+        for metric in range(n_metrics):
+            radii[k, metric] = norm * (options.theta_max + options.sigma[metric] * noise)
+
+
+@kernel
+def eliminate(state: PFIwRState, options: PFIwROptions) -> None:
+    """The sets C_t, P_t and A_t of the algorithm, from the pairs of eq. (gap_estimate)."""
+    counters = state.counters
+    n_active, n_standing = counters[N_ACTIVE], counters[N_ACTIVE] + counters[N_FRONT]
+    values, radii = state.estimates, state.radii
+
+    # C_t = arms of A that no arm of A or P surely dominates
+    rivals = state.scratch[: strongest(state.standing[:n_standing], values, radii, state.scratch)]
+    changed = False
+    for k in state.standing[:n_active]:
+        j = dominator(k, rivals, values, radii)
+        if j >= 0:
+            state.beaten_by[k] = j
+            state.status[k] = DOMINATED
+            changed = True
+
+    # P_t^(1) = arms of C that escape all other arms of C and P, with slack 2 eps
+    accepted = state.scratch
+    n_accepted = 0
+    for k in state.standing[:n_active]:
+        if state.status[k] == DOMINATED:
+            continue
+        escapes = True
+        for j in state.standing[:n_standing]:
+            if j != k and state.status[j] != DOMINATED and not surely_escapes(k, j, values, radii, options.twice_eps):
+                escapes = False
+                break
+        if escapes:
+            accepted[n_accepted] = k
+            n_accepted += 1
+            changed = True
+    for k in accepted[:n_accepted]:
+        state.status[k] = FRONT
+
+    if changed:
+        counters[N_ACTIVE] = 0
+        for k in range(state.status.shape[0]):
+            if state.status[k] == UNDECIDED:
+                state.standing[counters[N_ACTIVE]] = k
+                counters[N_ACTIVE] += 1
+        counters[N_FRONT] = 0
+        for k in range(state.status.shape[0]):
+            if state.status[k] == FRONT:
+                state.standing[counters[N_ACTIVE] + counters[N_FRONT]] = k
+                counters[N_FRONT] += 1
+
+
+@allocating_kernel
+def verdicts(state: PFIwRState, options: PFIwROptions) -> Verdicts:
+    """Estimates of all arms; widths of the last test (of dominated arms: of their last one)."""
+    refresh_estimates(state, options)
+    rival = state.beaten_by.copy()
+    for k in range(rival.shape[0]):
+        if state.status[k] == UNDECIDED:
+            rival[k] = closest_rival(k, state.estimates, state.status)
+    return Verdicts(state.status.copy(), rival, state.estimates.copy(), state.radii.copy(), state.counts.copy())
+
+
+@kernel
+def done(state: PFIwRState, options: PFIwROptions) -> bool:
+    """Whether A is empty."""
+    return state.counters[N_ACTIVE] == 0
+
+
+ALGORITHM = Algorithm(
+    name="pfiwr",
+    summary="explore a basis of the contexts, exploit arms of low regret, reuse samples; as printed",
+    paper="Kim, Iyengar, Zeevi: Learning the Pareto front using bootstrapped observation samples",
+    guarantee="none: as printed its widths do not hold (see the documentation of the algorithm); for research",
+    guarantees=False,
+    settings=PFIwR,
+    state=PFIwRState,
+    init=init,
+    choose=choose,
+    update=update,
+    verdicts=verdicts,
+    done=done,
+    ticket_size=6,
+    reserve=reserve,
+)

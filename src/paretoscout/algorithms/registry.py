@@ -1,0 +1,56 @@
+"""The only list of algorithms. A new one is a file beside this one and a line below."""
+
+from __future__ import annotations
+
+from ..errors import InvalidInput, UnknownName
+from . import multi_pfi, pfiwr, uniform
+from .contract import Algorithm, Settings
+
+_algorithms: dict[str, Algorithm] = {}
+
+
+def register(algorithm: Algorithm) -> None:
+    """Make an algorithm known by its name, for your own ones too."""
+    known = _algorithms.get(algorithm.name)
+    if known is not None and known is not algorithm:
+        raise InvalidInput(f"name of an algorithm must be new, got {algorithm.name!r}, which is taken")
+    _algorithms[algorithm.name] = algorithm
+
+
+register(multi_pfi.ALGORITHM)
+register(uniform.ALGORITHM)
+register(pfiwr.ALGORITHM)
+
+
+def available() -> dict[str, str]:
+    """Return the names of all algorithms, each with one line on what it does.
+
+    >>> list(available())
+    ['multi-pfi', 'uniform', 'pfiwr']
+    """
+    return {name: algorithm.summary for name, algorithm in _algorithms.items()}
+
+
+def get(name: str) -> Algorithm:
+    """Return the record of an algorithm: its guarantee, its paper, its code.
+
+    >>> get("multi-pfi").paper[:4]
+    'Auer'
+    """
+    if name not in _algorithms:
+        raise UnknownName("algorithm", name, _algorithms)
+    return _algorithms[name]
+
+
+def resolve(algorithm: str | Settings) -> tuple[Algorithm, Settings]:
+    """Turn a name, or a settings object, into the algorithm and its settings."""
+    if isinstance(algorithm, str):
+        record = get(algorithm)
+        return record, record.settings()
+    for record in _algorithms.values():
+        if type(algorithm) is record.settings:
+            return record, algorithm
+    raise InvalidInput(
+        f"algorithm must be a name ({', '.join(_algorithms)}) or a settings object such as "
+        f"algorithms.MultiPFI(), got {algorithm!r}"
+    )

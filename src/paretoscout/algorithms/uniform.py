@@ -1,0 +1,35 @@
+"""Uniform: pull all arms in turn until MultiPFI's tests have decided every one of them. The baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from . import multi_pfi
+from .contract import Settings, Setup, checked_sigma
+
+
+@dataclass(frozen=True)
+class Uniform(Settings):
+    """Settings of the round-robin: it has none of its own.
+
+    sigma: noise scale to assume, one number or one per metric; None: that of the problem.
+    """
+
+    sigma: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_sigma("Uniform", self.sigma)
+
+
+def init(settings: Uniform, setup: Setup) -> tuple[multi_pfi.MultiPFIState, multi_pfi.MultiPFIOptions]:
+    """Start with every arm undecided; all of them are pulled to the end."""
+    return multi_pfi.start(setup, everyone=True)
+
+
+ALGORITHM = replace(
+    multi_pfi.ALGORITHM,
+    name="uniform",
+    summary="pull all arms in turn, stop by the tests of multi-pfi; the baseline",
+    settings=Uniform,
+    init=init,
+)
