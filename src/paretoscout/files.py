@@ -1,0 +1,46 @@
+"""Arrays with names and a header, to bytes and back: one format for everything the library saves.
+
+A numpy .npz archive (no pickles) of the arrays, and one entry `header`: JSON text in UTF-8 with `format`
+("paretoscout/result", "paretoscout/session") and `version`, and whatever else the kind of file needs.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import UnreadableFile
+
+VERSION = 1
+
+
+def pack(kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Return the bytes of an archive."""
+    text = json.dumps({"format": f"paretoscout/{kind}", "version": VERSION, **header})
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, header=np.frombuffer(text.encode(), np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def unpack(kind: str, data: bytes, source: str = "these bytes") -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Return header and arrays, or say why the bytes cannot be read."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header: dict[str, Any] = json.loads(bytes(arrays.pop("header")).decode())
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        raise UnreadableFile(f"{source}: not a file of paretoscout") from None
+    if header.get("format") != f"paretoscout/{kind}":
+        raise UnreadableFile(f"{source}: must be a paretoscout/{kind} file, got {header.get('format')!r}")
+    if header["version"] > VERSION:
+        raise UnreadableFile(
+            f"{source}: written in format version {header['version']}, this paretoscout reads up to {VERSION}: "
+            "install a newer one"
+        )
+    return header, arrays

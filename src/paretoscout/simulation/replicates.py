@@ -1,0 +1,268 @@
+"""`simulate`: replicates in threads, the same for the same seed whatever the number of workers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.contract import Algorithm, Settings
+from ..algorithms.registry import resolve
+from ..environments import environment_of
+from ..errors import InvalidInput
+from ..geometry import eps_optimal, gaps, pareto_front
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.decisions import DOMINATED, FRONT
+from ..kernels.dispatch import Verdicts
+from ..problem import Eps, Problem
+from ..start import setup_of
+from ..streams import algorithm_stream, checked_seed, environment_stream
+from .play import LOGGED, PLAYED, Log, play
+from .progress import Progress, progress_bar
+from .results import Result
+
+#: Where a run is cut off unless the caller says otherwise: some problems (ties at eps = 0) are never decided.
+DEFAULT_MAX_SAMPLES = 10_000_000
+#: The longest stretch of compiled code; progress and Ctrl-C wait no longer than this.
+SLICE_SECONDS = 0.05
+N_LOGGED = 200
+
+
+def simulate(
+    problem: Problem,
+    algorithm: str | Settings = "multi-pfi",
+    *,
+    eps: Eps | None = None,
+    delta: float = 0.1,
+    replicates: int = 100,
+    seed: int = 0,
+    max_samples: int | None = None,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Result:
+    """Run an algorithm many times on a problem and keep samples, regret, and whether it was right.
+
+    algorithm: a name (`algorithms.available()`) or a settings object (`algorithms.PFIwR(exploration=0.1)`).
+    eps: what difference does not matter: one number, one per metric, or None for the metrics' own (else 0).
+    max_samples: a replicate that gets there counts as not stopped and not successful; None: 10 million.
+    workers: threads; None: one per core. The result depends on the seed alone.
+    progress: a bar on standard error; None: where that is a terminal and it takes over two seconds.
+
+    Ctrl-C ends the run within a fraction of a second and returns the replicates finished so far.
+
+    >>> import paretoscout as ps
+    >>> result = ps.simulate(ps.problems.load("s5"), eps=0.05, replicates=20, seed=1)
+    >>> bool(result.success.all())
+    True
+    """
+    record, settings = resolve(algorithm)
+    if not isinstance(problem, Problem):
+        raise InvalidInput(f"problem of simulate must be made by paretoscout.problems, got {type(problem).__name__}")
+    n_replicates = _count(replicates, "replicates")
+    cap = DEFAULT_MAX_SAMPLES if max_samples is None else _count(max_samples, "max_samples")
+    n_workers = min(n_replicates, (os.cpu_count() or 1) if workers is None else _count(workers, "workers"))
+    run = Run(record, settings, problem, eps, delta, checked_seed(seed), cap)
+    with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
+        finished, interrupted = _in_threads(run.replicate, n_replicates, n_workers, bar)
+    if interrupted:
+        if not finished:
+            raise KeyboardInterrupt
+        warnings.warn(f"interrupted: {len(finished)} of {n_replicates} replicates are kept", stacklevel=2)
+    return run.result(finished, n_replicates)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One finished replicate."""
+
+    index: int
+    samples: int
+    regret: float
+    stopped: bool
+    returned: BoolArray  # (K,)
+    pulls: IntArray  # (K,)
+    curve: FloatArray  # (G,)
+
+
+class Run:
+    """All that the replicates of one simulation share."""
+
+    def __init__(
+        self, algorithm: Algorithm, settings: Settings, problem: Problem, eps: Eps | None, delta: float, seed: int,
+        cap: int,
+    ) -> None:  # fmt: skip
+        self.algorithm, self.settings, self.problem = algorithm, settings, problem
+        self.delta, self.seed, self.cap = delta, seed, cap
+        self.setup, self.units = setup_of(problem, settings, eps, delta)
+        self.environment = environment_of(problem, self.units)
+        self.means = self.units.oriented(problem.means)
+        self.gaps = gaps(self.means).star
+        self.first_state, self.options = algorithm.init(settings, self.setup)
+        self.log_rounds = np.unique(np.round(np.geomspace(1, cap, N_LOGGED)).astype(np.int64))
+
+    def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
+        """Play one replicate in slices; `report(rounds)` returns False to give up."""
+        replicate = Replicate(self, index)
+        n_rounds = 1000
+        while not replicate.finished:
+            before, began = replicate.samples, time.perf_counter()
+            replicate.advance(n_rounds)
+            if not report(replicate.samples - before):
+                return None
+            # the next slice grows at most fourfold: this one may have been short by chance
+            n_rounds = max(100, int(n_rounds * min(4.0, SLICE_SECONDS / (time.perf_counter() - began))))
+        return replicate.outcome()
+
+    def result(self, finished: list[Outcome], n_replicates: int) -> Result:
+        """Put the finished replicates in order and judge them by the success condition."""
+        finished.sort(key=lambda outcome: outcome.index)
+        fronts = np.array([outcome.returned for outcome in finished])
+        stopped = np.array([outcome.stopped for outcome in finished])
+        front, tolerated = pareto_front(self.means), eps_optimal(self.means, self.units.eps)
+        right = fronts[:, front].all(axis=1) & ~fronts[:, ~tolerated].any(axis=1)
+        settings, usual = asdict(self.settings), asdict(self.algorithm.settings())  # type: ignore[call-overload]
+        changed = [f"{name}={value}" for name, value in settings.items() if value != usual[name]]
+        return Result(
+            algorithm=self.algorithm.name,
+            label=" ".join([self.algorithm.name, *changed]),
+            settings=settings,
+            problem=self.problem.name,
+            arms=self.problem.arms,
+            metrics=tuple(metric.name for metric in self.problem.metrics),
+            noise=self.problem.noise,
+            sigma=self.setup.sigma * self.units.scales,
+            scales=self.units.scales,
+            eps=self.units.eps,
+            delta=self.delta,
+            seed=self.seed,
+            max_samples=self.cap,
+            asked=n_replicates,
+            replicates=np.array([outcome.index for outcome in finished]),
+            samples=np.array([outcome.samples for outcome in finished]),
+            regret=np.array([outcome.regret for outcome in finished]),
+            success=right & stopped,
+            stopped=stopped,
+            fronts=fronts,
+            pulls=np.array([outcome.pulls for outcome in finished]),
+            regret_rounds=self.log_rounds,
+            regret_curves=np.array([outcome.curve for outcome in finished]),
+        )
+
+
+class Replicate:
+    """One run of the algorithm, played as far as it is told to."""
+
+    def __init__(self, run: Run, index: int) -> None:
+        n_arms, n_metrics = run.setup.n_arms, run.setup.n_metrics
+        self.run, self.index = run, index
+        self.state = copy_state(run.first_state)
+        self.log = Log(run.log_rounds, np.zeros(len(run.log_rounds)), np.zeros(1), np.zeros(2, np.int64))
+        self.buffers = np.zeros(n_arms, np.int64), np.ones(n_metrics, np.bool_), np.empty(n_metrics)
+        self.streams = algorithm_stream(run.seed, index), environment_stream(run.seed, index)
+        self.stopped = False
+
+    @property
+    def samples(self) -> int:
+        """Samples taken so far."""
+        return int(self.log.counters[PLAYED])
+
+    @property
+    def finished(self) -> bool:
+        """Whether the algorithm has stopped or the cap is reached."""
+        return self.stopped or self.samples >= self.run.cap
+
+    def advance(self, n_rounds: int) -> None:
+        """Play up to `n_rounds` more rounds."""
+        run = self.run
+        n_rounds = min(n_rounds, run.cap - self.samples)
+        self.state = run.algorithm.reserve(self.state, n_rounds)
+        self.stopped = play(
+            self.state,
+            run.options,
+            run.environment,
+            run.gaps,
+            self.log,
+            *self.buffers,
+            *self.streams,
+            n_rounds,
+        )
+
+    def verdicts(self) -> Verdicts:
+        """Return what is proven by now."""
+        return self.run.algorithm.verdicts(self.state, self.run.options)
+
+    def outcome(self) -> Outcome:
+        """Return what there is to keep of a finished replicate."""
+        verdicts = self.verdicts()
+        regret = float(self.log.total[0])
+        self.log.regret[self.log.counters[LOGGED] :] = regret
+        returned = verdicts.status == FRONT if self.stopped else verdicts.status != DOMINATED
+        return Outcome(
+            self.index, self.samples, regret, self.stopped, returned, verdicts.counts, self.log.regret
+        )  # fmt: skip
+
+
+def copy_state(state: Any) -> Any:
+    """Return a state of its own: kernels change arrays in place."""
+    return type(state)(*(array.copy() for array in state))
+
+
+def _in_threads(
+    replicate: Callable[[int, Callable[[int], bool]], Outcome | None], n: int, n_workers: int, bar: Progress
+) -> tuple[list[Outcome], bool]:
+    """Run replicates 0, ..., n - 1; return those finished, and whether Ctrl-C cut it short."""
+    waiting = iter(range(n))
+    lock = threading.Lock()
+    give_up = threading.Event()
+    finished: list[Outcome] = []
+    failures: list[BaseException] = []
+
+    def report(rounds: int) -> bool:
+        bar.samples(rounds)
+        return not give_up.is_set()
+
+    def work() -> None:
+        try:
+            while not give_up.is_set():
+                with lock:
+                    index = next(waiting, None)
+                if index is None:
+                    return
+                outcome = replicate(index, report)
+                if outcome is not None:
+                    finished.append(outcome)
+                    bar.replicate()
+        except BaseException as failure:
+            failures.append(failure)
+            give_up.set()
+
+    threads = [threading.Thread(target=work, name=f"replicates-{number}", daemon=True) for number in range(n_workers)]
+    interrupted = False
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            for thread in threads:
+                thread.join(timeout=0.05)
+            bar.refresh()
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        give_up.set()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
+    return finished, interrupted
+
+
+def _count(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInput(f"{name} of simulate must be a whole number, at least 1, got {value!r}")
+    return int(value)

@@ -1,0 +1,147 @@
+"""Result: the arrays of a finished simulation, their summary, and their file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import pack, unpack
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What R replicates of an algorithm on a problem gave. Gaps and regret are in scaled units."""
+
+    algorithm: str
+    label: str  # the algorithm and those of its settings that are not the default
+    settings: dict[str, Any]
+    problem: str
+    arms: tuple[str, ...]
+    metrics: tuple[str, ...]
+    noise: str  # what was assumed of the noise
+    sigma: FloatArray  # (L,) noise scale the algorithm was told, in the metrics' own units
+    scales: FloatArray  # (L,) what one scaled unit is, in the metrics' own units
+    eps: FloatArray  # (L,) in scaled units
+    delta: float
+    seed: int
+    max_samples: int
+    asked: int  # replicates that were asked for; fewer are here after Ctrl-C
+    replicates: IntArray  # (R,) their numbers
+    samples: IntArray  # (R,)
+    regret: FloatArray  # (R,) cumulative Pareto regret
+    success: BoolArray  # (R,) condition (1): the whole front, and nothing worse than eps
+    stopped: BoolArray  # (R,) by its own rule, not at max_samples
+    fronts: BoolArray  # (R, K) the returned sets; at max_samples the arms not eliminated
+    pulls: IntArray  # (R, K) samples of each arm
+    regret_rounds: IntArray  # (G,) about 200 rounds, evenly spaced in log
+    regret_curves: FloatArray  # (R, G) cumulative regret there; constant after stopping
+
+    def __repr__(self) -> str:
+        return f"<Result {self.label} on {self.problem}: {len(self.samples)} replicates>"
+
+    def summary(self) -> Summary:
+        """Return means, medians and rates with their 95% intervals."""
+        return Summary.of(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file; `load_result` reads it. The format is described in `files.py`."""
+        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        header = {name: value for name, value in vars(self).items() if name not in arrays}
+        Path(path).write_bytes(pack("result", header, arrays))
+
+
+def load_result(path: str | Path) -> Result:
+    """Read a result that was saved with `Result.save`."""
+    header, arrays = unpack("result", Path(path).read_bytes(), str(path))
+    values = {**header, **arrays, "arms": tuple(header["arms"]), "metrics": tuple(header["metrics"])}
+    return Result(**{field.name: values[field.name] for field in fields(Result)})
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A result in a few numbers. Intervals are 95%: t for means, Clopper-Pearson for rates."""
+
+    algorithm: str
+    label: str
+    settings: dict[str, Any]
+    problem: str
+    replicates: int
+    samples_mean: float
+    samples_interval: tuple[float, float]
+    samples_median: float
+    regret_mean: float
+    regret_interval: tuple[float, float]
+    regret_median: float
+    success_rate: float
+    success_interval: tuple[float, float]
+    stopped_rate: float
+    promised: float  # 1 - delta
+
+    @classmethod
+    def of(cls, result: Result) -> Summary:
+        """Summarise a result."""
+        return cls(
+            algorithm=result.algorithm,
+            label=result.label,
+            settings=result.settings,
+            problem=result.problem,
+            replicates=len(result.samples),
+            samples_mean=float(result.samples.mean()),
+            samples_interval=_mean_interval(result.samples),
+            samples_median=float(np.median(result.samples)),
+            regret_mean=float(result.regret.mean()),
+            regret_interval=_mean_interval(result.regret),
+            regret_median=float(np.median(result.regret)),
+            success_rate=float(result.success.mean()),
+            success_interval=rate_interval(int(result.success.sum()), len(result.success)),
+            stopped_rate=float(result.stopped.mean()),
+            promised=1.0 - result.delta,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain numbers and texts, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        low, high = self.success_interval
+        lines = [
+            f"{self.label} on {self.problem}, {self.replicates} replicates",
+            f"  samples  {_with_interval(self.samples_mean, self.samples_interval)}, median {self.samples_median:,.0f}",
+            f"  regret   {_with_interval(self.regret_mean, self.regret_interval)}, median {self.regret_median:,.1f}",
+            f"  success  {self.success_rate:.3f} (95% interval {low:.3f} to {high:.3f}; asked for {self.promised:g})",
+        ]
+        if self.stopped_rate < 1.0:
+            lines.append(f"  stopped  {self.stopped_rate:.3f}; the others ran into max_samples and count as failures")
+        return "\n".join(lines)
+
+
+def rate_interval(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Clopper-Pearson interval of a rate: covers it with at least the stated probability, for any n.
+
+    >>> rate_interval(20, 20)
+    (0.8315665..., 1.0)
+    """
+    from scipy.stats import beta
+
+    tail = (1.0 - level) / 2.0
+    low = float(beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
+    high = float(beta.ppf(1.0 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return low, high
+
+
+def _mean_interval(values: IntArray | FloatArray, level: float = 0.95) -> tuple[float, float]:
+    from scipy.stats import t
+
+    n, mean = len(values), float(values.mean())
+    if n < 2:
+        return float("-inf"), float("inf")
+    half = float(t.ppf(0.5 + level / 2.0, n - 1)) * float(values.std(ddof=1)) / n**0.5
+    return mean - half, mean + half
+
+
+def _with_interval(mean: float, interval: tuple[float, float]) -> str:
+    return f"mean {mean:,.1f} (95% interval {interval[0]:,.1f} to {interval[1]:,.1f})"

@@ -1,0 +1,253 @@
+"""The common suite: what every algorithm in the registry must do. A new one earns it with its registry line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import paretoscout as ps
+from paretoscout.algorithms import Algorithm, available, get
+from paretoscout.errors import InvalidInput, NotSupported
+from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
+from paretoscout.session import Question, Session
+from paretoscout.start import setup_of
+from paretoscout.streams import environment_stream
+
+pytestmark = pytest.mark.kernels
+
+EASY = ps.problems.gaussian([[1.0, 0.0], [0.0, 1.0], [0.3, -0.5], [-0.5, -0.5]], sigma=0.05, name="easy")
+
+algorithms = pytest.mark.parametrize("algorithm", [get(name) for name in available()], ids=lambda a: a.name)
+
+
+def session_on(algorithm: Algorithm, problem: ps.Problem = EASY, eps: float = 0.3, seed: int = 0) -> Session:
+    setup, _ = setup_of(problem, algorithm.settings(), eps, 0.1)
+    return Session(algorithm.settings(), setup, seed)
+
+
+def play_on(session: Session, problem: ps.Problem, rounds: int, noise: np.random.Generator) -> list[int]:
+    arms = []
+    for _ in range(rounds):
+        if session.done:
+            break
+        question = session.ask()
+        session.tell(question, problem.means[question.arm] + problem.sigma * noise.standard_normal(2))
+        arms.append(question.arm)
+    return arms
+
+
+@algorithms
+def test_solves_an_easy_problem(algorithm: Algorithm) -> None:
+    result = ps.simulate(EASY, algorithm.name, eps=0.3, delta=0.1, replicates=3, max_samples=30_000)
+    assert result.stopped.all()
+    assert result.success.all()
+    np.testing.assert_array_equal(result.fronts, [[True, True, False, False]] * 3)
+    np.testing.assert_array_equal(result.pulls.sum(axis=1), result.samples)
+
+
+@algorithms
+def test_says_who_it_is(algorithm: Algorithm) -> None:
+    assert algorithm.summary
+    assert algorithm.paper
+    assert algorithm.guarantee
+    assert algorithm.guarantees == (not algorithm.guarantee.startswith("none"))
+    assert get(algorithm.name) is algorithm
+
+
+@algorithms
+def test_live_equals_simulation(algorithm: Algorithm) -> None:
+    """One kernel, two drivers: asked and told one by one it takes the same decisions as in the compiled loop."""
+    result = ps.simulate(EASY, algorithm.name, eps=0.3, delta=0.1, replicates=1, seed=5, max_samples=2_000)
+    session = session_on(algorithm, seed=5)
+    play_on(session, EASY, 2_000, environment_stream(5))
+    verdicts = session.verdicts()
+    assert session.done == result.stopped[0]
+    np.testing.assert_array_equal(verdicts.counts, result.pulls[0])
+    np.testing.assert_array_equal(verdicts.status != DOMINATED, result.fronts[0])
+
+
+@algorithms
+def test_saved_and_restored_in_mid_run_changes_nothing(algorithm: Algorithm) -> None:
+    whole, parts = session_on(algorithm, seed=2), session_on(algorithm, seed=2)
+    noise, same_noise = np.random.default_rng(1), np.random.default_rng(1)
+    for rounds in (1, 7, 50, 90):
+        arms = play_on(whole, EASY, rounds, noise)
+        parts = Session.load(parts.dump())
+        assert play_on(parts, EASY, rounds, same_noise) == arms
+        for name, value in whole.state._asdict().items():
+            np.testing.assert_array_equal(getattr(parts.state, name), value, err_msg=name)
+        assert parts.rng.bit_generator.state == whole.rng.bit_generator.state
+
+
+@algorithms
+def test_restored_while_a_question_is_open(algorithm: Algorithm) -> None:
+    session = session_on(algorithm, seed=2)
+    question = session.ask()
+    restored = Session.load(session.dump())
+    for one in (session, restored):
+        one.tell(question, [0.5, 0.5])
+    assert session.ask().arm == restored.ask().arm
+
+
+@algorithms
+def test_state_keeps_its_shapes_and_dtypes(algorithm: Algorithm) -> None:
+    session = session_on(algorithm)
+    before = {name: (value.dtype, value.shape[1:]) for name, value in session.state._asdict().items()}
+    play_on(session, EASY, 100, np.random.default_rng(0))
+    assert {name: (value.dtype, value.shape[1:]) for name, value in session.state._asdict().items()} == before
+
+
+@algorithms
+def test_verdicts_are_final(algorithm: Algorithm) -> None:
+    session = session_on(algorithm)
+    noise = np.random.default_rng(3)
+    earlier = session.verdicts().status
+    for _ in range(200):
+        play_on(session, EASY, 3, noise)
+        status = session.verdicts().status
+        decided = earlier != UNDECIDED
+        np.testing.assert_array_equal(status[decided], earlier[decided])
+        earlier = status
+
+
+@algorithms
+def test_verdicts_name_a_rival(algorithm: Algorithm) -> None:
+    session = session_on(algorithm)
+    play_on(session, EASY, 20_000, np.random.default_rng(3))
+    verdicts = session.verdicts()
+    assert verdicts.status.tolist() == [FRONT, FRONT, DOMINATED, DOMINATED]
+    for k in (2, 3):
+        j = int(verdicts.rival[k])
+        assert (EASY.means[j] > EASY.means[k]).all(), "the named dominator does not dominate"
+
+
+@algorithms
+@pytest.mark.parametrize("outcome", [[np.nan, 0.0], [0.0, np.inf], [0.0], [0.0, 0.0, 0.0], "no", None, [[0.0, 0.0]]])
+def test_bad_outcomes_never_reach_a_kernel(algorithm: Algorithm, outcome: Any) -> None:
+    session = session_on(algorithm)
+    question = session.ask()
+    before = session.dump()
+    with pytest.raises(InvalidInput, match="outcome"):
+        session.tell(question, outcome)
+    assert session.dump() == before
+    session.tell(question, [0.0, 0.0])
+
+
+@algorithms
+@pytest.mark.parametrize("arm", [-1, 4, 1.0, "0", True, None])
+def test_bad_arms_never_reach_a_kernel(algorithm: Algorithm, arm: Any) -> None:
+    session = session_on(algorithm)
+    question = session.ask()
+    with pytest.raises(InvalidInput, match="arm must be a whole number from 0 to 3"):
+        session.tell(Question(arm, question.ticket), [0.0, 0.0])
+    session.tell(question, [0.0, 0.0])
+
+
+@algorithms
+def test_bad_tickets_never_reach_a_kernel(algorithm: Algorithm) -> None:
+    session = session_on(algorithm)
+    question = session.ask()
+    for ticket in (np.zeros(algorithm.ticket_size + 1), np.full(max(1, algorithm.ticket_size), np.nan)):
+        with pytest.raises(InvalidInput, match="ticket"):
+            session.tell(Question(question.arm, ticket), [0.0, 0.0])
+    other = (question.arm + 1) % 4
+    with pytest.raises(InvalidInput, match="asked for"):
+        session.tell(Question(other, question.ticket), [0.0, 0.0])
+
+
+@algorithms
+def test_refuses_by_name_what_it_cannot_take(algorithm: Algorithm) -> None:
+    session = session_on(algorithm)
+    question = session.ask()
+    if algorithm.accepts.pending:
+        assert session.ask().arm != question.arm
+    else:
+        with pytest.raises(NotSupported, match=algorithm.name):
+            session.ask()
+    if algorithm.accepts.unasked:
+        session.add(0, [0.0, 0.0])
+        assert session.verdicts().counts[0] == 1
+    else:
+        with pytest.raises(NotSupported, match=algorithm.name):
+            session.add(0, [0.0, 0.0])
+    partial = np.array([True, False])
+    if algorithm.accepts.missing:
+        session.tell(question, [0.0, np.nan], partial)
+    else:
+        with pytest.raises(NotSupported, match=algorithm.name):
+            session.tell(question, [0.0, np.nan], partial)
+
+
+@algorithms
+def test_answers_out_of_order_reach_the_same_verdicts(algorithm: Algorithm) -> None:
+    if not algorithm.accepts.pending:
+        pytest.skip("takes one question at a time")
+    session = session_on(algorithm)
+    noise = np.random.default_rng(9)
+    for _ in range(5_000):
+        if session.done:
+            break
+        questions = [session.ask() for _ in range(7)]
+        for question in reversed(questions):
+            session.tell(question, EASY.means[question.arm] + 0.05 * noise.standard_normal(2))
+    assert session.verdicts().status.tolist() == [FRONT, FRONT, DOMINATED, DOMINATED]
+
+
+@algorithms
+def test_has_nothing_to_ask_when_done(algorithm: Algorithm) -> None:
+    session = session_on(algorithm)
+    play_on(session, EASY, 20_000, np.random.default_rng(0))
+    assert session.done
+    with pytest.raises(NotSupported, match="nothing left to ask"):
+        session.ask()
+
+
+@algorithms
+def test_one_arm_and_one_metric(algorithm: Algorithm) -> None:
+    one_arm = ps.problems.gaussian([[0.5, 0.5]], sigma=0.1)
+    assert ps.simulate(one_arm, algorithm.name, eps=0.1, replicates=2, max_samples=100).success.all()
+    one_metric = ps.problems.gaussian([[1.0], [0.0], [-1.0]], sigma=0.05)
+    result = ps.simulate(one_metric, algorithm.name, eps=0.2, replicates=2, max_samples=30_000)
+    np.testing.assert_array_equal(result.fronts, [[True, False, False]] * 2)
+
+
+@algorithms
+def test_identical_arms_are_all_returned(algorithm: Algorithm) -> None:
+    twins = ps.problems.gaussian([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], sigma=0.05)
+    result = ps.simulate(twins, algorithm.name, eps=0.4, replicates=2, max_samples=30_000)
+    np.testing.assert_array_equal(result.fronts, [[True, True, False]] * 2)
+
+
+@algorithms
+def test_noise_free_problem(algorithm: Algorithm) -> None:
+    exact = ps.problems.gaussian(EASY.means, sigma=0.0)
+    assert ps.simulate(exact, algorithm.name, eps=0.3, replicates=1, max_samples=30_000).success.all()
+
+
+@algorithms
+def test_ten_metrics_and_directions(algorithm: Algorithm) -> None:
+    values = np.vstack([np.full(10, 1.0), np.full(10, 3.0)])
+    problem = ps.problems.gaussian(values, sigma=0.01, directions="min")
+    result = ps.simulate(problem, algorithm.name, eps=0.5, replicates=1, max_samples=30_000)
+    np.testing.assert_array_equal(result.fronts, [[True, False]])
+
+
+@algorithms
+@pytest.mark.parametrize("sigma", [-1.0, np.nan, np.inf, "much", (0.1, -0.1), True])
+def test_settings_refuse_a_bad_sigma(algorithm: Algorithm, sigma: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"sigma of {algorithm.settings.__name__} must be"):
+        algorithm.settings(sigma=sigma)  # type: ignore[call-arg]
+
+
+@algorithms
+def test_sigma_per_metric_must_fit(algorithm: Algorithm) -> None:
+    settings = algorithm.settings(sigma=(0.1, 0.1, 0.1))  # type: ignore[call-arg]
+    with pytest.raises(InvalidInput, match=r"one per metric \(2\), got 3"):
+        ps.simulate(EASY, settings, replicates=1)
+
+
+def test_state_classes_have_unique_names() -> None:
+    classes = {get(name).state for name in available()}
+    assert len({cls.__name__ for cls in classes}) == len(classes)
