@@ -1,0 +1,1 @@
+"""The command line. Each command calls public functions and shows what they return."""

@@ -1,0 +1,257 @@
+"""`paretoscout`: demo, compare, algorithms, problems."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import __version__
+from ..errors import InvalidInput, MissingExtra, ParetoscoutError
+
+if TYPE_CHECKING:
+    from ..algorithms import Settings
+    from ..problem import Problem
+
+UNDECIDED_EXIT = 3
+FRAME_SECONDS = 0.08  # people watch a run of a few milliseconds for two or three seconds
+
+
+class Commands(click.Group):
+    """Turns the library's own errors into one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ParetoscoutError as problem:
+            raise click.UsageError(str(problem)) from problem
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__)
+def main() -> None:
+    """Find the Pareto-optimal options among noisy ones, with a stated probability of being right.
+
+    Start with: paretoscout demo
+    """
+
+
+def _problem_options(command: Any) -> Any:
+    """Options that say what is to be solved; the same for every command that solves something."""
+    for option in (
+        click.option("--seed", default=0, show_default=True, help="Same seed, same result."),
+        click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
+        click.option("--eps", multiple=True, metavar="[METRIC=]VALUE",
+                     help="Difference that does not matter, for all metrics or by name. Default: the problem's own."),
+        click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME[:min|:max]",
+                     help="Metric column of a CSV file (repeat for several); max unless told."),
+        click.option("--arm", metavar="COLUMN", help="Column of a CSV file that names the option."),
+        click.option("--max-samples", type=click.IntRange(min=1), help="Give up after so many. [default: 10 million]"),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@main.command(short_help="Watch the front of a problem being proven.")
+@click.argument("problem", default="compressors")
+@click.option("--algorithm", default="multi-pfi", show_default=True, help="See: paretoscout algorithms")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("paretoscout-demo.png"),
+              show_default=True, help="Where the picture goes (.png or .svg).")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
+@_problem_options
+def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) -> None:
+    """Watch the front of PROBLEM (a built-in one, or a CSV file of measurements) being proven.
+
+    Exit code 0: every option has its verdict; 3: undecided at --max-samples.
+    """
+    from ..simulation.replicates import simulate
+    from ..simulation.watch import watch
+    from . import show
+
+    stated = _problem(problem, what)
+    run = {
+        "eps": _eps(what["eps"]),
+        "delta": what["delta"],
+        "seed": what["seed"],
+        "max_samples": what["max_samples"],
+    }
+    screen = show.console()
+    if not as_json:
+        screen.print(f"{stated.name}: {stated.about or 'which options are Pareto-optimal?'}\n", markup=False)
+    frames = watch(stated, _settings(algorithm), **run)
+    if screen.is_terminal and not as_json:
+        from rich.live import Live
+
+        with Live(console=screen, auto_refresh=False, transient=True) as live:
+            for table in frames:
+                live.update(show.verdict_table(table), refresh=True)
+                time.sleep(FRAME_SECONDS)
+    else:
+        *_, table = frames
+    if as_json:
+        click.echo(json.dumps(table.as_dict(), indent=2))
+    else:
+        screen.print(show.verdict_table(table))
+        if algorithm != "uniform":
+            uniform = simulate(stated, "uniform", **run, replicates=1, progress=False)
+            n = int(uniform.samples[0])
+            screen.print(f"Measuring all options equally often would have taken {n:,} samples.")
+        _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
+        screen.print("next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
+                     style="dim", soft_wrap=True)  # fmt: skip
+    sys.exit(UNDECIDED_EXIT if "undecided" in table.verdicts else 0)
+
+
+@main.command(short_help="Run several algorithms on a problem many times.")
+@click.argument("problem", default="compressors")
+@click.option("--algorithms", default="multi-pfi,uniform", show_default=True, metavar="NAME[:SETTING=VALUE...],...",
+              help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1")  # fmt: skip
+@click.option("--replicates", default=100, show_default=True, type=click.IntRange(min=1), help="Runs of each.")
+@click.option("--workers", type=click.IntRange(min=1), help="Threads. [default: one per core]")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False),
+              help="Folder for the plots (compare.png) and the results (one .npz for each algorithm).")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON instead.")
+@_problem_options
+def compare(
+    problem: str,
+    algorithms: str,
+    replicates: int,
+    workers: int | None,
+    out: Path | None,
+    as_json: bool,
+    **what: Any,
+) -> None:
+    """Run several algorithms on PROBLEM many times: samples, regret, and how often they were right."""
+    from ..simulation.replicates import simulate
+    from . import show
+
+    stated = _problem(problem, what)
+    chosen = [_settings(text) for text in algorithms.split(",") if text.strip()]
+    if not chosen:
+        raise InvalidInput("--algorithms must name at least one algorithm, got none")
+    results = []
+    for settings in chosen:
+        results.append(
+            simulate(
+                stated, settings, eps=_eps(what["eps"]), delta=what["delta"], seed=what["seed"],
+                max_samples=what["max_samples"], replicates=replicates, workers=workers,
+            )
+        )  # fmt: skip
+        if len(results[-1].samples) < replicates:
+            break  # Ctrl-C: show what is finished
+    summaries = [result.summary() for result in results]
+    screen = show.console()
+    if as_json:
+        click.echo(json.dumps([summary.as_dict() for summary in summaries], indent=2))
+    else:
+        finished = min(len(result.samples) for result in results)
+        screen.print(f"{stated.name}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}; "
+                     f"{stated.noise}\n", markup=False)  # fmt: skip
+        screen.print(show.comparison_table(summaries))
+        screen.print("means over the replicates, with 95% intervals", style="dim")
+        if any(summary.stopped_rate < 1 for summary in summaries):
+            screen.print("* some runs reached --max-samples; these count as failures")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for number, result in enumerate(results):
+            result.save(out / f"{number + 1}-{result.algorithm}.npz")
+        _draw(lambda plots: plots.compare(results, path=out / "compare.png"), f"plots and results: {out}",
+              screen if not as_json else None)  # fmt: skip
+
+
+@main.command(short_help="List the algorithms and what they promise.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
+def algorithms(as_json: bool) -> None:
+    """List the algorithms: what each does, promises, and where it comes from."""
+    from .. import algorithms as known
+
+    rows = [known.get(name) for name in known.available()]
+    if as_json:
+        fields = ("name", "summary", "guarantees", "guarantee", "paper")
+        click.echo(json.dumps([{field: getattr(row, field) for field in fields} for row in rows], indent=2))
+        return
+    for row in rows:
+        click.echo(click.style(row.name, bold=True) + f"\n  {row.summary}\n  guarantee: {row.guarantee}\n  {row.paper}")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
+def problems(as_json: bool) -> None:
+    """List the built-in problems."""
+    from .. import problems as known
+
+    if as_json:
+        click.echo(json.dumps(known.available(), indent=2))
+        return
+    for name, about in known.available().items():
+        click.echo(f"{click.style(name.ljust(12), bold=True)} {about}")
+
+
+def _problem(name: str, what: dict[str, Any]) -> Problem:
+    from .. import problems as known
+    from ..problem import Metric
+
+    if not name.endswith(".csv"):
+        if what["arm"] or what["metrics"]:
+            raise InvalidInput("--arm and --metric go with a CSV file; a built-in problem has its own")
+        return known.load(name)
+    if not what["arm"] or not what["metrics"]:
+        raise InvalidInput("a CSV file must come with --arm COLUMN and at least one -m NAME[:min|:max]")
+    metrics = []
+    for text in what["metrics"]:
+        column, _, direction = text.rpartition(":") if text.endswith((":min", ":max")) else (text, "", "max")
+        metrics.append(Metric(column, direction))
+    return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, name=Path(name).stem)
+
+
+def _settings(text: str) -> str | Settings:
+    """Read NAME[:SETTING=VALUE...]."""
+    from .. import algorithms as known
+
+    name, *pairs = text.strip().split(":")
+    record = known.get(name)
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        if key not in record.settings.__dataclass_fields__ or not value:  # type: ignore[attr-defined]
+            fields = ", ".join(record.settings.__dataclass_fields__)  # type: ignore[attr-defined]
+            raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
+        try:
+            values[key] = json.loads(value)
+        except json.JSONDecodeError:
+            values[key] = value
+    return record.settings(**values)
+
+
+def _eps(texts: tuple[str, ...]) -> Any:
+    values: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise InvalidInput(f"--eps must be a number or METRIC=NUMBER, got {text!r}") from None
+    if "" in values and len(values) > 1:
+        raise InvalidInput("--eps must be one number for all metrics or METRIC=NUMBER for each, not both")
+    return values.get("", values) if values else None
+
+
+def _draw(draw: Any, message: str, screen: Any) -> None:
+    """Draw, or say how to get the packages for it; a missing picture fails no command."""
+    try:
+        from .. import plots
+
+        draw(plots)
+    except MissingExtra as missing:
+        message = f"no picture: {missing}"
+    if screen is not None:
+        screen.print(message, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Which part may import which, how heavy that is, and what is public."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import paretoscout as ps
+
+PACKAGE = Path(ps.__file__).parent
+
+#: One-way: a part imports only from parts above it. docs/architecture.md draws this.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "kernels": set(),
+    "problem": {"errors", "kernels"},
+    "geometry": {"errors", "kernels"},
+    "files": {"errors"},
+    "streams": {"errors"},
+    "algorithms": {"errors", "kernels"},
+    "environments": {"kernels", "problem"},
+    "problems": {"errors", "kernels", "problem"},
+    "start": {"algorithms", "errors", "problem"},
+    "verdicts": {"algorithms", "kernels", "problem"},
+    "session": {"algorithms", "errors", "files", "kernels", "streams"},
+    "simulation": {
+        "algorithms", "environments", "errors", "files", "geometry", "kernels", "problem", "start", "streams", "verdicts",
+    },
+    "plots": {"errors", "kernels", "problem", "simulation", "verdicts"},
+    "cli": {"__init__", "algorithms", "errors", "plots", "problem", "problems", "simulation", "verdicts"},
+    "__init__": {"algorithms", "geometry", "plots", "problem", "problems", "session", "simulation"},
+}  # fmt: skip
+
+#: Packages from outside that a part may import.
+OUTSIDE = {
+    "kernels": {"numpy", "numba"},
+    "plots": {"numpy", "matplotlib"},
+    "cli": {"click", "rich"},
+    "simulation": {"numpy", "rich", "scipy"},
+}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> tuple[set[str], set[str]]:
+    """Parts of this package, and packages from outside, that a file imports anywhere in it."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    folder = path.relative_to(PACKAGE).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            outside |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            outside.add((node.module or "").split(".")[0])
+        elif isinstance(node, ast.ImportFrom):
+            base = [*folder[: len(folder) - (node.level - 1)], *((node.module or "").split(".") if node.module else [])]
+            inside |= {base[0]} if base else {a.name if a.name in ALLOWED else "__init__" for a in node.names}
+    return inside, outside - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    part = part_of(path)
+    inside, outside = imports(path)
+    assert inside <= ALLOWED[part] | {part}
+    assert outside <= OUTSIDE.get(part, {"numpy"})
+
+
+def test_the_parts_are_in_one_order() -> None:
+    """The allow-list has no cycle: repeatedly taking away parts that need nothing leaves none."""
+    left = {part: needs - {"__init__"} for part, needs in ALLOWED.items() if part != "__init__"}
+    while left:
+        free = {part for part, needs in left.items() if not needs & set(left)}
+        assert free, f"a cycle among {sorted(left)}"
+        left = {part: needs for part, needs in left.items() if part not in free}
+
+
+def test_every_part_is_listed() -> None:
+    assert {part_of(path) for path in PACKAGE.rglob("*.py")} == set(ALLOWED)
+
+
+def test_public_names() -> None:
+    assert sorted(ps.__all__) == ps.__all__
+    assert set(ps.__dir__()) == {*ps.__all__, "__version__"}
+    for name in ps.__all__:
+        assert getattr(ps, name) is not None
+        assert getattr(ps, name).__doc__, f"{name} has no docstring"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ps.nothing  # noqa: B018
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_is_light() -> None:
+    assert not loaded_by("import paretoscout.cli.main") & {"numpy", "numba", "scipy", "rich", "matplotlib"}
+    assert not loaded_by("import paretoscout; paretoscout.simulate; paretoscout.plots") & {
+        "matplotlib",
+        "scipy",
+        "rich",
+    }

@@ -1,0 +1,132 @@
+"""The command line, as people and scripts use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from paretoscout.cli.main import main
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+
+
+def test_demo_decides_every_option_and_draws(tmp_path: Path) -> None:
+    picture = tmp_path / "front.png"
+    done = run("demo", "--out", str(picture))
+    assert done.exit_code == 0
+    assert "Guarantee: all verdicts right with probability 95%" in done.output
+    assert "★ front" in done.output
+    assert "× dominated by xz -1" in done.output
+    assert "7 front, 5 dominated" in done.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_undecided_at_the_budget() -> None:
+    done = run("demo", "s5", "--eps", "0.05", "--max-samples", "100", "--json")
+    assert done.exit_code == 3
+    verdicts = json.loads(done.output)
+    assert verdicts["samples"] == 100
+    assert {option["verdict"] for option in verdicts["options"]} >= {"undecided"}
+
+
+def test_demo_on_a_file_of_measurements(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    lines = [
+        f"{name},{base + i % 3},{cost}" for name, base, cost in (("fast", 10, 3), ("slow", 50, 9)) for i in range(9)
+    ]
+    path.write_text("\n".join(["variant,ms,price", *lines]))
+    done = run("demo", str(path), "--arm", "variant", "-m", "ms:min", "-m", "price:min", "--eps", "ms=5", "--json")
+    assert done.exit_code == 0
+    options = {option["option"]: option for option in json.loads(done.output)["options"]}
+    assert options["fast"]["verdict"] == "front"
+    assert options["slow"]["verdict"] == "dominated"
+    assert options["slow"]["rival"] == "fast"
+    assert options["slow"]["estimates"]["ms"]["value"] == pytest.approx(51, abs=2)
+
+
+def test_compare_prints_writes_and_draws(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["compare", "s5", "--eps", "0.1", "--replicates", "5", "--out", str(out)]
+    done = run(*arguments, "--algorithms", "multi-pfi,pfiwr:exploration=0.01:width_scale=0.1")
+    assert done.exit_code == 0
+    assert "pfiwr exploration=0.01 width_scale=0.1" in done.output
+    assert sorted(path.name for path in out.iterdir()) == ["1-multi-pfi.npz", "2-pfiwr.npz", "compare.png"]
+    rows = json.loads(run(*arguments, "--json").output)
+    assert [row["algorithm"] for row in rows] == ["multi-pfi", "uniform"]
+    assert rows[0]["replicates"] == 5
+
+
+def test_compare_says_when_runs_were_cut_off() -> None:
+    done = run("compare", "s5", "--max-samples", "20", "--replicates", "3", "--algorithms", "multi-pfi")
+    assert "reached --max-samples" in done.output
+
+
+def test_lists() -> None:
+    assert "multi-pfi" in run("algorithms").output
+    algorithms = json.loads(run("algorithms", "--json").output)
+    assert {row["name"]: row["guarantees"] for row in algorithms} == {
+        "multi-pfi": True,
+        "uniform": True,
+        "pfiwr": False,
+    }
+    assert "compressors" in run("problems").output
+    assert "s5" in json.loads(run("problems", "--json").output)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "nothing"], "unknown problem 'nothing'"),
+        (["demo", "runs.csv"], "must come with --arm COLUMN"),
+        (["demo", "none.csv", "--arm", "a", "-m", "x"], "no such file: none.csv"),
+        (["demo", "s5", "--arm", "a"], "--arm and --metric go with a CSV file"),
+        (["demo", "s5", "--delta", "2"], "delta of a run on problem 's5' must be"),
+        (["demo", "s5", "--eps", "much"], "--eps must be a number or METRIC=NUMBER, got 'much'"),
+        (["demo", "s5", "--eps", "0.1", "--eps", "metric 1=0.1"], "not both"),
+        (["demo", "s5", "--eps", "speed=1"], "unknown metric 'speed'"),
+        (["demo", "s5", "--algorithm", "pfi"], "unknown algorithm 'pfi'"),
+        (["compare", "s5", "--algorithms", "pfiwr:explore=1"], "SETTING=VALUE with one of exploration"),
+        (["compare", "s5", "--algorithms", "pfiwr:exploration=-1"], "exploration of PFIwR must be"),
+        (["compare", "s5", "--algorithms", ","], "at least one algorithm"),
+        (["compare", "s5", "--replicates", "0"], "0 is not in the range"),
+    ],
+)
+def test_usage_errors_are_one_clear_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    os.chdir(tmp_path)
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_help_is_quick() -> None:
+    """Against the time Python itself needs to start, in the same minute: a ratio, for machines differ."""
+
+    def best_of(command: list[str]) -> float:
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    bare = best_of([sys.executable, "-c", "pass"])
+    shown = best_of([sys.executable, "-m", "paretoscout.cli.main", "--help"])
+    assert shown < bare * 12, f"python starts in {bare:.3f} s, --help takes {shown:.3f} s"
+
+
+def test_a_missing_picture_fails_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    done = run("demo", "s5", "--eps", "0.1", "--out", "unused.png")
+    assert done.exit_code == 0
+    assert "pip install 'paretoscout[plots]'" in done.output
