@@ -19,7 +19,7 @@ _ORDER = list(_MARKS)
 def console() -> Console:
     """A console that does not squeeze tables when its output goes to a file."""
     screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=max(110, screen.width))
+    return screen if screen.is_terminal else Console(highlight=False, width=max(140, screen.width))
 
 
 def verdict_table(table: VerdictTable) -> Group:

@@ -134,7 +134,7 @@ def table(
         sigma=np.max([group_rows.std(axis=0) for group_rows in rows], axis=0),
         contexts=features,
         rows=rows,
-        noise="recorded rows; sigma assumed: the largest within an option",
+        noise="sigma assumed: the largest within an option",
     )
 
 
