@@ -74,10 +74,14 @@ def main() -> int:
     table = Table("algorithm", "instance", "delta", "failures", "95% interval", "mean samples", "promise", box=None)
     for row in rows:
         table.add_row(
-            row["algorithm"], row["instance"], f"{row['delta']:g}", f"{row['failures']} of {row['replicates']}",
-            f"{row['interval'][0]:.4f}–{row['interval'][1]:.4f}", f"{row['samples']:,.0f}",
+            row["algorithm"],
+            row["instance"],
+            f"{row['delta']:g}",
+            f"{row['failures']} of {row['replicates']}",
+            f"{row['interval'][0]:.4f}–{row['interval'][1]:.4f}",
+            f"{row['samples']:,.0f}",
             "kept" if row["kept"] else "BROKEN",
-        )  # fmt: skip
+        )
     Console(width=120).print(table)
     return 0 if all(row["kept"] for row in rows) else 1
 

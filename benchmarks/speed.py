@@ -161,15 +161,23 @@ def measure(vopy_python: Path, quick: bool) -> list[dict[str, Any]]:
         rates = [rounds_per_second(settings, 0.06, seconds, 300_000) for _ in range(n)]
         add(title, statistics.median(rates), least=least, note="16 unit contexts, one core")
 
-    add("two threads over two processes", threads_against_processes(200 if quick else 2000), least=0.85,
-        note=f"median of {PAIRS} interleaved pairs")  # fmt: skip
+    add(
+        "two threads over two processes",
+        threads_against_processes(200 if quick else 2000),
+        least=0.85,
+        note=f"median of {PAIRS} interleaved pairs",
+    )
     command = [sys.executable, "-m", "paretoscout.cli.main"]
     add("paretoscout --help (s)", seconds_of([*command, "--help"]), most=0.5)
     add("paretoscout demo, again (s)", seconds_of([*command, "demo", "--out", "out/bench-demo.png"]), most=5.0)
     for row in front_speed.measure(quick):
         if row["ratio_to_best"] is not None:
-            add(f"pareto_front, {row['case']}, L={row['L']}, K={row['K']:,}", row["ratio_to_best"], most=2.0,
-                note=f"time over the better of moocore and paretoset; ours {row['ours_s'] * 1e3:.2f} ms")  # fmt: skip
+            add(
+                f"pareto_front, {row['case']}, L={row['L']}, K={row['K']:,}",
+                row["ratio_to_best"],
+                most=2.0,
+                note=f"time over the better of moocore and paretoset; ours {row['ours_s'] * 1e3:.2f} ms",
+            )
     return rows
 
 

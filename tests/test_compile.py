@@ -19,9 +19,14 @@ def run(code: str, cwd: Path, **environment: str) -> str:
     """Run Python code in a fresh process; its own cache folder, nothing inherited from numba's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=cwd, env={**kept, **environment}, text=True,
-        capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=cwd,
+        env={**kept, **environment},
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -43,10 +43,19 @@ def two(x: str = "max", y: str = "max") -> list[Metric]:
 
 
 COMPRESSORS = {
-    "zlib -1": (7.6, 29.85), "zlib -4": (12.0, 26.04), "zlib -6": (26.9, 24.86), "zlib -8": (62.5, 24.57),
-    "zlib -9": (110.2, 24.65), "xz -0": (31.9, 24.2), "xz -1": (36.9, 22.3), "xz -3": (70.3, 21.44),
-    "xz -4": (148.6, 20.57), "xz -6": (233.9, 19.39), "bzip2 -1": (48.4, 22.55), "bzip2 -9": (51.9, 19.6),
-}  # fmt: skip
+    "zlib -1": (7.6, 29.85),
+    "zlib -4": (12.0, 26.04),
+    "zlib -6": (26.9, 24.86),
+    "zlib -8": (62.5, 24.57),
+    "zlib -9": (110.2, 24.65),
+    "xz -0": (31.9, 24.2),
+    "xz -1": (36.9, 22.3),
+    "xz -3": (70.3, 21.44),
+    "xz -4": (148.6, 20.57),
+    "xz -6": (233.9, 19.39),
+    "bzip2 -1": (48.4, 22.55),
+    "bzip2 -9": (51.9, 19.6),
+}
 
 
 def compressors(relative: float = 0.04, size: float = 0.5) -> VerdictTable:
@@ -125,8 +134,12 @@ def test_boxes() -> None:
     data = plots.front_data(table([[1, 2], [3, 1]], "fu", two(), radii=[[0.5, 0.25], [1, 0.5]]))
     first, second = data.boxes
     assert (first.arm, first.verdict, first.centre, first.low, first.high) == (
-        "arm 1", "front", (1, 2), (0.5, 1.75), (1.5, 2.25),
-    )  # fmt: skip
+        "arm 1",
+        "front",
+        (1, 2),
+        (0.5, 1.75),
+        (1.5, 2.25),
+    )
     assert (second.arm, second.verdict, second.low, second.high) == ("arm 2", "undecided", (2, 0.5), (4, 1.5))
     assert (data.unmeasured, data.hidden) == ((), ())
     assert data.title == "1 front, 1 undecided; 20 samples"

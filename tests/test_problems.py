@@ -110,15 +110,24 @@ def test_compressors_holds_what_was_recorded() -> None:
     assert {len(rows) for rows in problem.rows} == {200}
     front = ps.pareto_front(problem.means, directions="min")
     assert {arm for arm, on_front in zip(problem.arms, front, strict=True) if on_front} == {
-        "zlib -1", "zlib -4", "zlib -6", "xz -0", "xz -1", "bzip2 -9", "xz -6",
-    }  # fmt: skip
+        "zlib -1",
+        "zlib -4",
+        "zlib -6",
+        "xz -0",
+        "xz -1",
+        "bzip2 -9",
+        "xz -6",
+    }
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: ps.problems.gaussian([1, 2], 1), "means of problem 'gaussian' must have shape (arms, metrics)"),
-        (lambda: ps.problems.gaussian([[1, float("nan")]], 1), "means of problem 'gaussian' must be finite, got nan at [0, 1]"),
+        (
+            lambda: ps.problems.gaussian([[1, float("nan")]], 1),
+            "means of problem 'gaussian' must be finite, got nan at [0, 1]",
+        ),
         (lambda: ps.problems.gaussian([["x", 1]], 1), "must be numbers"),
         (lambda: ps.problems.gaussian(np.empty((0, 2)), 1), "both at least 1"),
         (lambda: ps.problems.gaussian([[1, 2]], -1), "sigma of problem 'gaussian' must not be negative"),
@@ -130,18 +139,33 @@ def test_compressors_holds_what_was_recorded() -> None:
         (lambda: ps.problems.gaussian([[1, 2]], 1, metrics=["x"]), "one per column (2), got 1"),
         (lambda: ps.problems.gaussian([[1, 2]], 1, directions=["max"]), "one per metric (2), got 1"),
         (lambda: ps.problems.gaussian([[1, 2]], 1, directions="up"), "direction of metric 'metric 1' must be"),
-        (lambda: ps.problems.gaussian([[1, 2]], 1, contexts=[[1], [2]]), "contexts of problem 'gaussian' must have shape (1, 1)"),
-        (lambda: ps.problems.linear([[1, 2]], [[1, 2, 3]], 1), "theta of problem 'linear' must have one row per feature (2), got 1"),
+        (
+            lambda: ps.problems.gaussian([[1, 2]], 1, contexts=[[1], [2]]),
+            "contexts of problem 'gaussian' must have shape (1, 1)",
+        ),
+        (
+            lambda: ps.problems.linear([[1, 2]], [[1, 2, 3]], 1),
+            "theta of problem 'linear' must have one row per feature (2), got 1",
+        ),
         (lambda: ps.problems.table(ROWS, arm="name", metrics=METRICS), "unknown column of problem 'table' 'name'"),
-        (lambda: ps.problems.table(ROWS, arm="model", metrics={"model": "max"}), "column 'model' of problem 'table' must hold numbers"),
-        (lambda: ps.problems.table({**ROWS, "cost": [1, 2, 3, None, 5]}, arm="model", metrics=METRICS), "got nan in row 3"),
+        (
+            lambda: ps.problems.table(ROWS, arm="model", metrics={"model": "max"}),
+            "column 'model' of problem 'table' must hold numbers",
+        ),
+        (
+            lambda: ps.problems.table({**ROWS, "cost": [1, 2, 3, None, 5]}, arm="model", metrics=METRICS),
+            "got nan in row 3",
+        ),
         (lambda: ps.problems.table(ROWS, arm="model", metrics={}), "at least one row and one metric"),
-        (lambda: ps.problems.table({"a": ["x", "y"], "m": [1, 2]}, arm="a", metrics={"m": "max"}), "one measurement says nothing about noise"),
+        (
+            lambda: ps.problems.table({"a": ["x", "y"], "m": [1, 2]}, arm="a", metrics={"m": "max"}),
+            "one measurement says nothing about noise",
+        ),
         (lambda: ps.problems.table(ROWS, arm="model", metrics=METRICS, contexts=["cost"]), "differs within 'a'"),
         (lambda: ps.Metric("", "max"), "name of a metric"),
         (lambda: ps.Metric("x", "max", eps=-1), "eps of metric 'x' must be"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused(call: Any, message: str) -> None:
     with pytest.raises((InvalidInput, UnknownName)) as caught:
         call()

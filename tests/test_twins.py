@@ -28,9 +28,14 @@ def setup_for(
 ) -> Setup:
     K, L = means.shape
     return Setup(
-        K, L, eps=np.broadcast_to(eps, L).astype(float), delta=delta,
-        sigma=np.broadcast_to(sigma, L).astype(float), contexts=contexts, theta_max=1.5,
-    )  # fmt: skip
+        K,
+        L,
+        eps=np.broadcast_to(eps, L).astype(float),
+        delta=delta,
+        sigma=np.broadcast_to(sigma, L).astype(float),
+        contexts=contexts,
+        theta_max=1.5,
+    )
 
 
 def instances() -> list[tuple[str, Array, Array, float, Array]]:
@@ -100,8 +105,13 @@ def contexts_and_means(kind: str) -> tuple[Array, Array]:
 
 
 KINDS = [
-    "unit vectors", "S5", "scaled unit vectors, repeated", "block structure", "zero context", "random",
-]  # fmt: skip
+    "unit vectors",
+    "S5",
+    "scaled unit vectors, repeated",
+    "block structure",
+    "zero context",
+    "random",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,11 +130,18 @@ def test_pfiwr_equals_the_papers_formulas(kind: str, settings: PFIwR) -> None:
     delta, sigma, eps = 0.1, np.array([0.1, 0.05]), np.array([0.05, 0.1])
     basis = linear_basis(contexts)
     twin = NaivePFIwR(
-        contexts, 2, eps, delta, sigma, theta_max=settings.theta_max or 1.5, C=settings.exploration,
-        width_scale=settings.width_scale, imputation=settings.imputation,  # type: ignore[arg-type]
-         check_every=settings.check_every,
+        contexts,
+        2,
+        eps,
+        delta,
+        sigma,
+        theta_max=settings.theta_max or 1.5,
+        C=settings.exploration,
+        width_scale=settings.width_scale,
+        imputation=settings.imputation,  # type: ignore[arg-type]
+        check_every=settings.check_every,
         basis=basis,
-    )  # fmt: skip
+    )
     session = Session(settings, setup_for(means, eps, sigma, delta, contexts), seed=4)
     twin_rng = algorithm_stream(4)
     noise = np.random.default_rng(6)

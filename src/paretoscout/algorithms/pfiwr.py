@@ -312,9 +312,17 @@ def update(
         add_to_mixup(state, x_mixed, outcome)
     else:
         mixup_data(
-            state, options, arm, outcome, int(ticket[BASIS]), drawn_arm, ticket[WEIGHT], ticket[WEIGHT_CHECK],
-            x_mixed, y_mixed,
-        )  # fmt: skip
+            state,
+            options,
+            arm,
+            outcome,
+            int(ticket[BASIS]),
+            drawn_arm,
+            ticket[WEIGHT],
+            ticket[WEIGHT_CHECK],
+            x_mixed,
+            y_mixed,
+        )
         add_to_mixup(state, x_mixed, y_mixed)
     if matched:
         add_to_estimator(state, options, arm, outcome)

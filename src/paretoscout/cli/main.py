@@ -46,13 +46,23 @@ def _problem_options(command: Any) -> Any:
     for option in (
         click.option("--seed", default=0, show_default=True, help="Same seed, same result."),
         click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
-        click.option("--eps", multiple=True, metavar="[METRIC=]VALUE",
-                     help="Difference that does not matter, for all metrics or by name. Default: the problem's own."),
-        click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME[:min|:max]",
-                     help="Metric column of a CSV file (repeat for several); max unless told."),
+        click.option(
+            "--eps",
+            multiple=True,
+            metavar="[METRIC=]VALUE",
+            help="Difference that does not matter, for all metrics or by name. Default: the problem's own.",
+        ),
+        click.option(
+            "-m",
+            "--metric",
+            "metrics",
+            multiple=True,
+            metavar="NAME[:min|:max]",
+            help="Metric column of a CSV file (repeat for several); max unless told.",
+        ),
         click.option("--arm", metavar="COLUMN", help="Column of a CSV file that names the option."),
         click.option("--max-samples", type=click.IntRange(min=1), help="Give up after so many. [default: 10 million]"),
-    ):  # fmt: skip
+    ):
         command = option(command)
     return command
 
@@ -60,8 +70,13 @@ def _problem_options(command: Any) -> Any:
 @main.command(short_help="Watch the front of a problem being proven.")
 @click.argument("problem", default="compressors")
 @click.option("--algorithm", default="multi-pfi", show_default=True, help="See: paretoscout algorithms")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("paretoscout-demo.png"),
-              show_default=True, help="Where the picture goes (.png or .svg).")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("paretoscout-demo.png"),
+    show_default=True,
+    help="Where the picture goes (.png or .svg).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
 @_problem_options
 def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) -> None:
@@ -102,19 +117,30 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
             n = int(uniform.samples[0])
             screen.print(f"Measuring all options equally often would have taken {n:,} samples.")
         _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
-        screen.print("next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
-                     style="dim", soft_wrap=True)  # fmt: skip
+        screen.print(
+            "next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
+            style="dim",
+            soft_wrap=True,
+        )
     sys.exit(UNDECIDED_EXIT if "undecided" in table.verdicts else 0)
 
 
 @main.command(short_help="Run several algorithms on a problem many times.")
 @click.argument("problem", default="compressors")
-@click.option("--algorithms", default="multi-pfi,uniform", show_default=True, metavar="NAME[:SETTING=VALUE...],...",
-              help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1")  # fmt: skip
+@click.option(
+    "--algorithms",
+    default="multi-pfi,uniform",
+    show_default=True,
+    metavar="NAME[:SETTING=VALUE...],...",
+    help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1",
+)
 @click.option("--replicates", default=100, show_default=True, type=click.IntRange(min=1), help="Runs of each.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads. [default: one per core]")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False),
-              help="Folder for the plots (compare.png) and the results (one .npz for each algorithm).")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the plots (compare.png) and the results (one .npz for each algorithm).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON instead.")
 @_problem_options
 def compare(
@@ -138,10 +164,16 @@ def compare(
     for settings in chosen:
         results.append(
             simulate(
-                stated, settings, eps=_eps(what["eps"]), delta=what["delta"], seed=what["seed"],
-                max_samples=what["max_samples"], replicates=replicates, workers=workers,
+                stated,
+                settings,
+                eps=_eps(what["eps"]),
+                delta=what["delta"],
+                seed=what["seed"],
+                max_samples=what["max_samples"],
+                replicates=replicates,
+                workers=workers,
             )
-        )  # fmt: skip
+        )
         if len(results[-1].samples) < replicates:
             break  # Ctrl-C: show what is finished
     summaries = [result.summary() for result in results]
@@ -150,8 +182,11 @@ def compare(
         click.echo(json.dumps([summary.as_dict() for summary in summaries], indent=2))
     else:
         finished = min(len(result.samples) for result in results)
-        screen.print(f"{stated.name}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}; "
-                     f"{stated.noise}\n", markup=False)  # fmt: skip
+        screen.print(
+            f"{stated.name}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}; "
+            f"{stated.noise}\n",
+            markup=False,
+        )
         screen.print(show.comparison_table(summaries))
         screen.print("means over the replicates, with 95% intervals", style="dim")
         if any(summary.stopped_rate < 1 for summary in summaries):
@@ -160,8 +195,11 @@ def compare(
         out.mkdir(parents=True, exist_ok=True)
         for number, result in enumerate(results):
             result.save(out / f"{number + 1}-{result.algorithm}.npz")
-        _draw(lambda plots: plots.compare(results, path=out / "compare.png"), f"plots and results: {out}",
-              screen if not as_json else None)  # fmt: skip
+        _draw(
+            lambda plots: plots.compare(results, path=out / "compare.png"),
+            f"plots and results: {out}",
+            screen if not as_json else None,
+        )
 
 
 @main.command(short_help="List the algorithms and what they promise.")

@@ -107,9 +107,17 @@ def mix_number(state: Any, drawn_arm: int) -> int:
 
 @kernel
 def mixup_data(
-    state: Any, options: Any, arm: int, outcome: FloatArray, basis: int, drawn_arm: int, w: float, w_check: float,
-    x_mixed: FloatArray, y_mixed: FloatArray,
-) -> None:  # fmt: skip
+    state: Any,
+    options: Any,
+    arm: int,
+    outcome: FloatArray,
+    basis: int,
+    drawn_arm: int,
+    w: float,
+    w_check: float,
+    x_mixed: FloatArray,
+    y_mixed: FloatArray,
+) -> None:
     """eq. (mixup_data): w x_a + w' sqrt(lambda_i) u_i, and its reward with a reused exploration sample."""
     sample = mix_number(state, drawn_arm)
     for i in range(x_mixed.shape[0]):

@@ -39,9 +39,14 @@ class Progress:
             from rich.progress import Progress as Bar
 
             self.bar = Bar(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                TextColumn("{task.fields[played]}"), TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-            )  # fmt: skip
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[played]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
             self.bar.add_task(self.title, total=self.total, played="")
             self.bar.start()
         if self.bar is not None:

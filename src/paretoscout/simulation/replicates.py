@@ -94,9 +94,15 @@ class Run:
     """All that the replicates of one simulation share."""
 
     def __init__(
-        self, algorithm: Algorithm, settings: Settings, problem: Problem, eps: Eps | None, delta: float, seed: int,
+        self,
+        algorithm: Algorithm,
+        settings: Settings,
+        problem: Problem,
+        eps: Eps | None,
+        delta: float,
+        seed: int,
         cap: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.algorithm, self.settings, self.problem = algorithm, settings, problem
         self.delta, self.seed, self.cap = delta, seed, cap
         self.setup, self.units = setup_of(problem, settings, eps, delta)
@@ -203,9 +209,7 @@ class Replicate:
         regret = float(self.log.total[0])
         self.log.regret[self.log.counters[LOGGED] :] = regret
         returned = verdicts.status == FRONT if self.stopped else verdicts.status != DOMINATED
-        return Outcome(
-            self.index, self.samples, regret, self.stopped, returned, verdicts.counts, self.log.regret
-        )  # fmt: skip
+        return Outcome(self.index, self.samples, regret, self.stopped, returned, verdicts.counts, self.log.regret)
 
 
 def copy_state(state: Any) -> Any:
