@@ -248,10 +248,12 @@ def reserve(state: PFIwRState, rounds: int) -> PFIwRState:
     needed = int(state.explored.sum()) + rounds
     if needed <= capacity:
         return state
-    extra = max(needed, 2 * capacity) - capacity
+    room = max(needed, 2 * capacity)
 
     def longer(array: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([array, np.zeros((extra, *array.shape[1:]), array.dtype)])
+        grown = np.zeros((room, *array.shape[1:]), array.dtype)  # pages that are never used cost nothing
+        grown[:capacity] = array
+        return grown
 
     return state._replace(
         pool_outcomes=longer(state.pool_outcomes),

@@ -110,19 +110,21 @@ class Run:
         self.means = self.units.oriented(problem.means)
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.init(settings, self.setup)
+        self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, cap, N_LOGGED)).astype(np.int64))
 
     def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""
         replicate = Replicate(self, index)
-        n_rounds = 1000
         while not replicate.finished:
             before, began = replicate.samples, time.perf_counter()
-            replicate.advance(n_rounds)
-            if not report(replicate.samples - before):
+            replicate.advance(self.slice_rounds)
+            played = replicate.samples - before
+            if not report(played):
                 return None
-            # the next slice grows at most fourfold: this one may have been short by chance
-            n_rounds = max(100, int(n_rounds * min(4.0, SLICE_SECONDS / (time.perf_counter() - began))))
+            # at most twice as long as this one, which may have been quick by chance
+            fitting = played * SLICE_SECONDS / (time.perf_counter() - began)
+            self.slice_rounds = max(100, int(min(fitting, 2 * self.slice_rounds)))
         return replicate.outcome()
 
     def result(self, finished: list[Outcome], n_replicates: int) -> Result:
