@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import platform
 import statistics
@@ -74,15 +75,15 @@ def interleaved(ours: Callable[[], float], theirs: Callable[[], float], n: int) 
 
 
 def _worker(connection: Any, replicates: int) -> None:
-    two_workers(1, 8)  # compiled code is loaded before the clock starts
+    simulated_seconds(1, 8)  # compiled code is loaded before the clock starts
     connection.send("ready")
     while connection.recv():
         began = time.perf_counter()
-        two_workers(1, replicates)
+        simulated_seconds(1, replicates)
         connection.send(time.perf_counter() - began)
 
 
-def two_workers(workers: int, replicates: int) -> float:
+def simulated_seconds(workers: int, replicates: int) -> float:
     began = time.perf_counter()
     ps.simulate(PROBLEM, eps=0.3, replicates=replicates, workers=workers, progress=False)
     return time.perf_counter() - began
@@ -101,10 +102,10 @@ def threads_against_processes(replicates: int) -> float:
         processes.append(process)
     for pipe in pipes:
         pipe.recv()
-    two_workers(2, 8)
+    simulated_seconds(2, 8)
     ratios = []
     for _ in range(PAIRS):
-        threads = two_workers(2, replicates)
+        threads = simulated_seconds(2, replicates)
         began = time.perf_counter()
         for pipe in pipes:
             pipe.send(True)
@@ -170,8 +171,10 @@ def measure(vopy_python: Path, quick: bool) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "paretoscout.cli.main"]
     add("paretoscout --help (s)", seconds_of([*command, "--help"]), most=0.5)
     add("paretoscout demo, again (s)", seconds_of([*command, "demo", "--out", "out/bench-demo.png"]), most=5.0)
+    for reason in front_speed.rivals()[1]:
+        rows.append({"what": "pareto_front", "skipped": reason})
     for row in front_speed.measure(quick):
-        if row["ratio_to_best"] is not None:
+        if not math.isnan(row["ratio_to_best"]):
             add(
                 f"pareto_front, {row['case']}, L={row['L']}, K={row['K']:,}",
                 row["ratio_to_best"],

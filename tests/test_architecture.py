@@ -16,18 +16,20 @@ PACKAGE = Path(ps.__file__).parent
 #: One-way: a part imports only from parts above it. docs/architecture.md draws this.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
+    "checks": {"errors"},
     "kernels": set(),
-    "problem": {"errors", "kernels"},
-    "geometry": {"errors", "kernels"},
+    "problem": {"checks", "errors", "kernels"},
+    "geometry": {"checks", "errors", "kernels"},
     "files": {"errors"},
-    "streams": {"errors"},
-    "algorithms": {"errors", "kernels"},
+    "streams": set(),
+    "algorithms": {"checks", "errors", "kernels"},
     "environments": {"kernels", "problem"},
-    "problems": {"errors", "kernels", "problem"},
-    "start": {"algorithms", "errors", "problem"},
+    "problems": {"checks", "errors", "kernels", "problem"},
+    "start": {"checks", "algorithms", "errors", "problem"},
     "verdicts": {"algorithms", "kernels", "problem"},
-    "session": {"algorithms", "errors", "files", "kernels", "streams"},
+    "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
+        "checks",
         "algorithms",
         "environments",
         "errors",
@@ -49,7 +51,7 @@ OUTSIDE = {
     "kernels": {"numpy", "numba"},
     "plots": {"numpy", "matplotlib"},
     "cli": {"click", "rich"},
-    "simulation": {"numpy", "rich", "scipy"},
+    "simulation": {"checks", "numpy", "rich", "scipy"},
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import subprocess
 import sys
 import time
@@ -86,22 +86,26 @@ def test_lists() -> None:
     ("arguments", "message"),
     [
         (["demo", "nothing"], "unknown problem 'nothing'"),
-        (["demo", "runs.csv"], "must come with --arm COLUMN"),
+        (["demo", "runs.csv"], "the CSV file runs.csv must come with --arm COLUMN"),
         (["demo", "none.csv", "--arm", "a", "-m", "x"], "no such file: none.csv"),
         (["demo", "s5", "--arm", "a"], "--arm and --metric go with a CSV file"),
         (["demo", "s5", "--delta", "2"], "delta of a run on problem 's5' must be"),
+        (["demo", "s5", "--out", "no/such/x.png"], "--out must be in a folder that exists"),
+        (["demo", "s5", "--out", "x.gif"], "--out must end in .png or .svg"),
         (["demo", "s5", "--eps", "much"], "--eps must be a number or METRIC=NUMBER, got 'much'"),
         (["demo", "s5", "--eps", "0.1", "--eps", "metric 1=0.1"], "not both"),
         (["demo", "s5", "--eps", "speed=1"], "unknown metric 'speed'"),
         (["demo", "s5", "--algorithm", "pfi"], "unknown algorithm 'pfi'"),
-        (["compare", "s5", "--algorithms", "pfiwr:explore=1"], "SETTING=VALUE with one of exploration"),
+        (["compare", "s5", "--algorithms", "pfiwr:explore=1"], "SETTING=VALUE with one of sigma, exploration"),
         (["compare", "s5", "--algorithms", "pfiwr:exploration=-1"], "exploration of PFIwR must be"),
         (["compare", "s5", "--algorithms", ","], "at least one algorithm"),
         (["compare", "s5", "--replicates", "0"], "0 is not in the range"),
     ],
 )
-def test_usage_errors_are_one_clear_line(arguments: list[str], message: str, tmp_path: Path) -> None:
-    os.chdir(tmp_path)
+def test_usage_errors_are_one_clear_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     done = run(*arguments)
     assert done.exit_code == 2
     assert message in done.output
@@ -130,3 +134,54 @@ def test_a_missing_picture_fails_no_command(monkeypatch: pytest.MonkeyPatch) -> 
     done = run("demo", "s5", "--eps", "0.1", "--out", "unused.png")
     assert done.exit_code == 0
     assert "pip install 'paretoscout[plots]'" in done.output
+
+
+def test_the_guarantee_says_what_it_rests_on() -> None:
+    done = run("demo", "s5", "--algorithm", "multi-pfi:sigma=0.2", "--eps", "0.1", "--delta", "0.001", "--json")
+    assert json.loads(done.output)["guarantee"] == "all verdicts right with probability 99.9% (sigma set to 0.2)"
+    done = run("demo", "s5", "--algorithm", "pfiwr:sigma=[0.1,0.2]", "--eps", "0.1", "--max-samples", "9", "--json")
+    assert json.loads(done.output)["guarantee"] == "none: pfiwr is a heuristic (sigma set to 0.1, 0.2)"
+
+
+def test_what_is_not_known_is_not_claimed(tmp_path: Path) -> None:
+    done = run("demo", "s5", "--eps", "0.05", "--max-samples", "3", "--out", str(tmp_path / "x.png"))
+    assert "would have taken more than 3 samples" in done.output
+    verdicts = json.loads(run("demo", "s5", "--eps", "0.05", "--max-samples", "3", "--json").output)
+    unmeasured = verdicts["options"][4]
+    assert unmeasured["n"] == 0
+    assert unmeasured["estimates"]["metric 1"] == {"value": None, "radius": None}
+    assert "arm 5" not in [option["rival"] for option in verdicts["options"]]
+
+
+def test_one_replicate_is_valid_json() -> None:
+    done = run("compare", "s5", "--eps", "0.1", "--replicates", "1", "--algorithms", "multi-pfi", "--json")
+    assert json.loads(done.output, parse_constant=lambda name: pytest.fail(name))[0]["samples_interval"] is None
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("variant,ms\n" + "[red]x,1\n[red]x,2\ny\x1b[2J,9\ny\x1b[2J,10\n")
+    done = run("demo", str(path), "--arm", "variant", "-m", "ms:min", "--out", str(tmp_path / "x.png"))
+    assert "[red]x" in done.output
+    assert "\x1b[2J" not in done.output
+
+
+def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path: Path) -> None:
+    """The first algorithm finishes, the second never would: SIGINT comes in the middle of it."""
+    command = (
+        "compare s5 --eps 0.05 --replicates 4 --algorithms multi-pfi,pfiwr:width_scale=300 --max-samples 1000000000000"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paretoscout.cli.main", *command.split(), "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "multi-pfi" in output
+    assert "interrupted: what is finished follows" in errors
+    assert "Traceback" not in errors
+    assert (tmp_path / "1-multi-pfi.npz").exists()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import paretoscout as ps
 from paretoscout.kernels import compile as compiler
 
 PACKAGE = Path(compiler.__file__).parent.parent
@@ -95,7 +98,11 @@ def test_dividing_by_zero_gives_infinity_compiled_or_not(copied_kernels: Path) -
 
 
 def test_the_digest_covers_every_file_with_kernels() -> None:
-    holding = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if "@kernel" in path.read_text()}
+    holding = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"@(allocating_)?kernel|= kernel\(", path.read_text())
+    }
     assert holding <= {*compiler.KERNEL_FOLDERS}
 
 
@@ -113,6 +120,57 @@ def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert run(code, tmp_path, **cache) == "4 0"  # uniform and multi-pfi share a class of state
     assert run(code, tmp_path, **cache) == "0 4"
+
+
+def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Path) -> None:
+    """Processes share a cache: one with somebody's module, one after an edit of it, one without it."""
+    document = (PACKAGE.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    code = re.findall(r"^```python\n(.*?)^```", document, re.M | re.S)[0]
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    call = """
+        import mine, paretoscout as ps
+        print(ps.simulate(ps.problems.load("s5"), "fixed-rounds", replicates=1).samples)
+        """
+    (tmp_path / "mine.py").write_text(code)
+    assert run(call, tmp_path, **cache) == "[500]"
+    (tmp_path / "mine.py").write_text(code.replace("count < options.rounds", "count < 2 * options.rounds"))
+    assert run(call, tmp_path, **cache) == "[1000]"
+    (tmp_path / "mine.py").unlink()
+    plain = 'import paretoscout as ps; print(ps.simulate(ps.problems.load("s5"), eps=0.1, replicates=1).success)'
+    assert run(plain, tmp_path, **cache) == "[ True]"
+
+
+def test_kernels_without_reference_counts_return_no_arrays_of_their_own(copied_kernels: Path) -> None:
+    """A new array or a view would be freed twice or never: numba refuses to compile such a kernel."""
+    for body in ("return np.zeros(3)", "return values[1:]"):
+        (copied_kernels / "toy/kernels/caller.py").write_text(
+            f"import numpy as np\nfrom .compile import kernel\n@kernel\ndef caller(values):\n    {body}\n"
+        )
+        call = """
+            import numpy as np
+            from numba.core.errors import NumbaError
+            from toy.kernels.caller import caller
+            try:
+                caller(np.zeros(5))
+                print("compiled")
+            except NumbaError:
+                print("refused")
+            """
+        assert run(call, copied_kernels) == "refused", body
+
+
+def test_the_ticket_of_a_choice_is_counted_right() -> None:
+    """`choose` hands an array of the state or the options back to Python: references neither leak nor vanish."""
+    for name in ps.algorithms.available():
+        setup = ps.algorithms.Setup(
+            n_arms=3, n_metrics=1, eps=np.array([0.1]), delta=0.1, sigma=np.ones(1), theta_max=1.0
+        )
+        session = ps.Session(name, setup)
+        _, ticket = session.algorithm.choose(session.state, session.options, session.pending, session.rng)
+        before = sys.getrefcount(ticket)
+        for _ in range(100):
+            session.algorithm.choose(session.state, session.options, session.pending, session.rng)
+        assert sys.getrefcount(ticket) == before
 
 
 def test_compiled_and_uncompiled_runs_agree_bit_for_bit(tmp_path: Path) -> None:

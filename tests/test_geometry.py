@@ -341,12 +341,12 @@ def test_any_layout_and_type_is_accepted() -> None:
     ("values", "message"),
     [
         ([1.0, 2.0, 3.0], r"shape \(3,\); for one metric pass shape \(3, 1\)"),
-        (5.0, r"shape \(K, L\) .* got shape \(\)"),
+        (5.0, r"shape \(K, L\), .* got shape \(\)"),
         (np.zeros((2, 2, 2)), r"got shape \(2, 2, 2\)"),
         (np.zeros((0, 2)), r"at least 1, got shape \(0, 2\)"),
         (np.zeros((2, 0)), r"at least 1, got shape \(2, 0\)"),
-        ([[1.0, 2.0], [3.0, NAN]], "finite numbers, got nan in row 1, column 1"),
-        ([[1.0, 2.0], [-INF, 1.0]], "finite numbers, got -inf in row 1, column 0"),
+        ([[1.0, 2.0], [3.0, NAN]], "finite, got nan in row 1, column 1"),
+        ([[1.0, 2.0], [-INF, 1.0]], "finite, got -inf in row 1, column 0"),
         ([[1.0, 2.0], [3.0]], "real numbers, got"),
         ([["a", "b"]], "real numbers, got <U1"),
         ([[1j, 2.0]], "real numbers, got complex128"),
@@ -396,5 +396,5 @@ def test_bad_eps(eps: Any) -> None:
 
 
 def test_bad_margin() -> None:
-    with pytest.raises(InvalidInput, match="margin must be one finite number or 2 of them"):
+    with pytest.raises(InvalidInput, match="margin must be one number or 2 of them"):
         geometry.M(S5, [1.0, 2.0, 3.0])

@@ -64,7 +64,7 @@ def test_noise_free_two_arms() -> None:
 
 @pytest.mark.parametrize(("eps", "mean"), [(0.0, 464.9), (0.05, 314.7), (0.15, 250.4)])
 def test_samples_with_noise(eps: float, mean: float) -> None:
-    """Means over 4000 runs of two independent implementations (standard error about 1 each).
+    """Means over 4000 runs of an independent numpy implementation (standard error about 1).
 
     With 1000 runs here (100 uncompiled) our own standard error is about 2 (6); at 5 combined standard errors a right
     implementation fails with probability below 1e-5.

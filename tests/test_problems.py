@@ -89,8 +89,8 @@ def test_one_eps_for_all_keeps_the_units() -> None:
     np.testing.assert_array_equal(problem.units(0.5).scales, [1, 1])
     np.testing.assert_array_equal(problem.units(0.5).eps, [0.5, 0.5])
     np.testing.assert_array_equal(problem.units().scales, [3, 1])
-    np.testing.assert_array_equal(problem.units({"b": 2}).scales, [1, 2])
-    np.testing.assert_array_equal(problem.units({"b": 2}).eps, [0, 1])
+    np.testing.assert_array_equal(problem.units({"b": 2}).scales, [3, 2])  # the others keep their own
+    np.testing.assert_array_equal(problem.units({"a": 0, "b": 2}).eps, [0, 1])
 
 
 def test_built_in_problems_load() -> None:
@@ -126,12 +126,15 @@ def test_compressors_holds_what_was_recorded() -> None:
         (lambda: ps.problems.gaussian([1, 2], 1), "means of problem 'gaussian' must have shape (arms, metrics)"),
         (
             lambda: ps.problems.gaussian([[1, float("nan")]], 1),
-            "means of problem 'gaussian' must be finite, got nan at [0, 1]",
+            "means of problem 'gaussian' must be finite, got nan in row 0, column 1",
         ),
-        (lambda: ps.problems.gaussian([["x", 1]], 1), "must be numbers"),
+        (lambda: ps.problems.gaussian([["x", 1]], 1), "must be real numbers"),
         (lambda: ps.problems.gaussian(np.empty((0, 2)), 1), "both at least 1"),
-        (lambda: ps.problems.gaussian([[1, 2]], -1), "sigma of problem 'gaussian' must not be negative"),
-        (lambda: ps.problems.gaussian([[1, 2]], [1, 1, 1]), "sigma of problem 'gaussian' must have shape (2,)"),
+        (lambda: ps.problems.gaussian([[1, 2]], -1), "sigma of problem 'gaussian' must be at least 0, got -1"),
+        (
+            lambda: ps.problems.gaussian([[1, 2]], [1, 1, 1]),
+            "sigma of problem 'gaussian' must be one number or 2 of them",
+        ),
         (lambda: ps.problems.gaussian([[1, 2]], float("inf")), "sigma"),
         (lambda: ps.problems.gaussian([[1], [2]], 1, names=["x", "x"]), "must differ, got 'x' twice"),
         (lambda: ps.problems.gaussian([[1], [2]], 1, names=["x"]), "one per arm (2), got 1"),
@@ -141,7 +144,7 @@ def test_compressors_holds_what_was_recorded() -> None:
         (lambda: ps.problems.gaussian([[1, 2]], 1, directions="up"), "direction of metric 'metric 1' must be"),
         (
             lambda: ps.problems.gaussian([[1, 2]], 1, contexts=[[1], [2]]),
-            "contexts of problem 'gaussian' must have shape (1, 1)",
+            "contexts of problem 'gaussian' must have shape (1, -1) (-1: any), got (2, 1)",
         ),
         (
             lambda: ps.problems.linear([[1, 2]], [[1, 2, 3]], 1),
@@ -154,14 +157,39 @@ def test_compressors_holds_what_was_recorded() -> None:
         ),
         (
             lambda: ps.problems.table({**ROWS, "cost": [1, 2, 3, None, 5]}, arm="model", metrics=METRICS),
-            "got nan in row 3",
+            "must be finite, got nan at 3",
         ),
-        (lambda: ps.problems.table(ROWS, arm="model", metrics={}), "at least one row and one metric"),
+        (lambda: ps.problems.table(ROWS, arm="model", metrics={}), "metrics of problem 'table' must be"),
         (
             lambda: ps.problems.table({"a": ["x", "y"], "m": [1, 2]}, arm="a", metrics={"m": "max"}),
             "one measurement says nothing about noise",
         ),
         (lambda: ps.problems.table(ROWS, arm="model", metrics=METRICS, contexts=["cost"]), "differs within 'a'"),
+        (
+            lambda: ps.problems.table({**ROWS, "model": ["a", None, "b", "b", "a"]}, arm="model", metrics=METRICS),
+            "must name an arm in every row, got None in row 1",
+        ),
+        (lambda: ps.problems.table({**ROWS, "cost": [1, 2]}, arm="model", metrics=METRICS), "must be equally long"),
+        (
+            lambda: ps.problems.table(ROWS, arm="model", metrics=["cost"]),  # type: ignore[list-item]
+            "must be {column: 'min' or 'max'} or Metric objects",
+        ),
+        (
+            lambda: ps.problems.table(None, arm="model", metrics=METRICS),
+            "must be a table or a dict of columns, got None",
+        ),
+        (
+            lambda: ps.problems.table(
+                pd.DataFrame([["x", 1, 2]], columns=["a", "m", "m"]), arm="a", metrics={"m": "max"}
+            ),
+            "got it twice",
+        ),
+        (
+            lambda: ps.problems.gaussian([[1]], 1, metrics=[ps.Metric("x")], directions="min"),
+            "must be left out where metrics are Metric objects",
+        ),
+        (lambda: ps.problems.gaussian([["1", "2"]], 1), "must be real numbers"),
+        (lambda: ps.problems.gaussian([[1j, 2]], 1), "must be real numbers"),
         (lambda: ps.Metric("", "max"), "name of a metric"),
         (lambda: ps.Metric("x", "max", eps=-1), "eps of metric 'x' must be"),
     ],
@@ -177,11 +205,21 @@ def test_read_csv(tmp_path: Path) -> None:
     path.write_text('arm,value\n"a, b",1\nc,2\n')
     assert ps.problems.read_csv(path) == {"arm": ["a, b", "c"], "value": ["1", "2"]}
     path.write_text("arm,value\na\n")
-    with pytest.raises(InvalidInput, match=r"line 2 of .* must have 2 fields, got 1"):
+    with pytest.raises(InvalidInput, match=r"row 1 of .* must have 2 fields, got 1"):
         ps.problems.read_csv(path)
     path.write_text("")
-    with pytest.raises(InvalidInput, match="empty"):
+    with pytest.raises(InvalidInput, match="a header and at least one row, got 0 lines"):
         ps.problems.read_csv(path)
+    path.write_bytes('\ufeffarm,value\n"a\nb",1\n\nc,2\n\n'.encode())  # as spreadsheets write it
+    assert ps.problems.read_csv(path) == {"arm": ["a\nb", "c"], "value": ["1", "2"]}
+    path.write_text("arm,arm\na,b\n")
+    with pytest.raises(InvalidInput, match="got 'arm' twice"):
+        ps.problems.read_csv(path)
+    path.write_bytes(b"arm,value\n\xff,1\n")
+    with pytest.raises(InvalidInput, match="must be a CSV file in UTF-8"):
+        ps.problems.read_csv(path)
+    with pytest.raises(InvalidInput, match="must be a CSV file"):
+        ps.problems.read_csv(tmp_path)
     with pytest.raises(InvalidInput, match="no such file"):
         ps.problems.read_csv(str(tmp_path / "none.csv"))
 

@@ -98,8 +98,8 @@ def test_directions_are_a_matter_of_sign() -> None:
     np.testing.assert_array_equal(one.fronts, other.fronts)
 
 
-def test_ctrl_c_within_a_replicate_keeps_what_is_finished() -> None:
-    """One short replicate, then an endless one (two equal arms at eps 0): the interrupt acts within it."""
+def test_ctrl_c_acts_within_a_replicate() -> None:
+    """Endless replicates (two equal arms at eps 0): the interrupt acts within them."""
     endless = ps.problems.gaussian([[0.0, 0.0], [0.0, 0.0]], sigma=1.0)
     ps.simulate(endless, replicates=1, max_samples=100)  # compiled beforehand, so that the time below is of the run
     timer = threading.Timer(1.0, _thread.interrupt_main)
@@ -107,7 +107,7 @@ def test_ctrl_c_within_a_replicate_keeps_what_is_finished() -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         ps.simulate(endless, replicates=4, max_samples=10**12, workers=2)
-    assert time.monotonic() - began < 10, "not within a replicate"
+    assert time.monotonic() - began < 5, "not within a replicate (which would take days)"
 
 
 def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,8 +124,8 @@ def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch)
         return original(run, index, report)
 
     monkeypatch.setattr(replicates.Run, "replicate", interrupt_at_six)
-    with pytest.warns(UserWarning, match="6 of 50 replicates are kept"):
-        result = ps.simulate(S5, eps=0.05, replicates=50, workers=1)
+    result = ps.simulate(S5, eps=0.05, replicates=50, workers=1)
+    assert "6 replicates (of 50: interrupted)" in str(result.summary())
     assert result.replicates.tolist() == [0, 1, 2, 3, 4, 5]
     assert result.asked == 50
     monkeypatch.undo()
@@ -149,6 +149,11 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     result.save(tmp_path / "result.npz")
     same(result, ps.load_result(tmp_path / "result.npz"))
     assert result.label == "pfiwr exploration=0.1"
+    told = ps.algorithms.MultiPFI(sigma=np.array([0.1, 0.2]))  # type: ignore[arg-type]
+    result = ps.simulate(S5, told, eps=0.05, delta=np.float64(0.25), replicates=2)
+    result.save(tmp_path / "result.npz")
+    same(result, ps.load_result(tmp_path / "result.npz"))
+    assert result.noise == "sigma set to 0.1, 0.2"
 
 
 def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
@@ -158,6 +163,9 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
         ps.load_result(path)
     path.write_bytes(pack("session", {}, {}))
     with pytest.raises(UnreadableFile, match="must be a paretoscout/result file, got 'paretoscout/session'"):
+        ps.load_result(path)
+    path.write_bytes(pack("result", {"algorithm": "x"}, {}))
+    with pytest.raises(UnreadableFile, match="lacks label, settings"):
         ps.load_result(path)
     path.write_bytes(pack("result", {"version": 99}, {}))
     with pytest.raises(UnreadableFile, match="install a newer one"):
@@ -171,7 +179,9 @@ def test_summary() -> None:
     assert summary.success_rate == 1.0
     assert summary.success_interval == pytest.approx((0.025 ** (1 / 40), 1.0))
     assert summary.as_dict()["promised"] == 0.9
-    assert ps.simulate(S5, eps=0.05, replicates=1).summary().samples_interval == (-np.inf, np.inf)
+    alone = ps.simulate(S5, eps=0.05, replicates=1).summary()
+    assert alone.samples_interval == (-np.inf, np.inf)
+    assert alone.as_dict()["samples_interval"] is None
 
 
 def test_clopper_pearson() -> None:
@@ -184,8 +194,9 @@ def test_clopper_pearson() -> None:
     [
         ({"delta": 0.0}, "delta of a run on problem 's5' must be a finite number above 0 and below 1, got 0.0"),
         ({"delta": 1.0}, "delta of"),
-        ({"delta": "x"}, "delta of"),
-        ({"eps": -0.1}, "eps on problem 's5' must be a finite number, at least 0, got -0.1"),
+        ({"delta": "0.1"}, "delta of"),
+        ({"max_samples": 10**30}, "max_samples"),
+        ({"eps": -0.1}, "eps on problem 's5' must be a finite number at least 0, got -0.1"),
         ({"eps": [0.1]}, "one number or 2 of them"),
         ({"eps": {"speed": 0.1}}, "unknown metric 'speed'"),
         ({"eps": float("nan")}, "eps on"),
@@ -193,8 +204,8 @@ def test_clopper_pearson() -> None:
         ({"replicates": 2.5}, "replicates"),
         ({"max_samples": 0}, "max_samples"),
         ({"workers": -1}, "workers"),
-        ({"seed": -1}, "seed must be"),
-        ({"seed": 1.5}, "seed must be"),
+        ({"seed": -1}, "seed of a run must be a whole number, at least 0, got -1"),
+        ({"seed": 1.5}, "seed of a run must be"),
         ({"algorithm": "multipfi"}, "did you mean 'multi-pfi'"),
         ({"algorithm": 3}, "algorithm must be a name"),
     ],
@@ -212,7 +223,7 @@ def test_pfiwr_settings_are_checked() -> None:
         ({"theta_max": float("inf")}, "theta_max"),
         ({"imputation": "newest"}, "imputation of PFIwR must be 'latest' or 'frozen', got 'newest'"),
         ({"check_every": 0}, "check_every"),
-        ({"check_every": 1.5}, "check_every of PFIwR must be a whole number, got 1.5"),
+        ({"check_every": 1.5}, "check_every of PFIwR must be a whole number, at least 1, got 1.5"),
     ]:
         with pytest.raises(InvalidInput) as caught:
             ps.algorithms.PFIwR(**bad)  # type: ignore[arg-type]
@@ -231,5 +242,5 @@ def test_a_lazier_check_notices_the_same_verdicts_later() -> None:
     every = ps.simulate(S5, "pfiwr", eps=0.3, replicates=3, max_samples=10**6)
     lazy = ps.simulate(S5, ps.algorithms.PFIwR(check_every=50), eps=0.3, replicates=3, max_samples=10**6)
     assert (lazy.samples >= every.samples).all()
-    assert (lazy.samples % 50 <= 1).all()
+    assert (lazy.samples % 50 <= 1).all()  # a round whose match failed puts the test off by one
     assert lazy.success.all()

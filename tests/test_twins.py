@@ -153,7 +153,7 @@ def test_pfiwr_equals_the_papers_formulas(kind: str, settings: PFIwR) -> None:
         question = session.ask()
         assert question.arm == twin.choose(twin_rng)
         if t % 17 in (0, 1):  # the resampling all but never fails: make it fail
-            question.ticket[MATCHES] = 0.0
+            session.open[question.number].ticket[MATCHES] = 0.0
             assert twin.drawn is not None
             twin.drawn.matched = False
         outcome = means[question.arm] + sigma * noise.standard_normal(2)

@@ -28,11 +28,9 @@ class UnknownName(ParetoscoutError, LookupError):
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         known = list(known)
         near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        super().__init__(
-            f"unknown {kind} {name!r}{hint} Known: {shown}" if hint else f"unknown {kind} {name!r}. Known: {shown}"
-        )
+        super().__init__(f"unknown {kind} {name!r}{hint} Known: {shown}")
 
 
 class NotSupported(ParetoscoutError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,13 +35,14 @@ def unpack(kind: str, data: bytes, source: str = "these bytes") -> tuple[dict[st
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header: dict[str, Any] = json.loads(bytes(arrays.pop("header")).decode())
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        version = int(header["version"])
+    except (ValueError, KeyError, TypeError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         raise UnreadableFile(f"{source}: not a file of paretoscout") from None
     if header.get("format") != f"paretoscout/{kind}":
         raise UnreadableFile(f"{source}: must be a paretoscout/{kind} file, got {header.get('format')!r}")
-    if header["version"] > VERSION:
+    if version > VERSION:
         raise UnreadableFile(
-            f"{source}: written in format version {header['version']}, this paretoscout reads up to {VERSION}: "
+            f"{source}: written in format version {version}, this paretoscout reads up to {VERSION}: "
             "install a newer one"
         )
     return header, arrays

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import checks
 from .errors import InvalidInput, UnknownName
 from .kernels.arrays import FloatArray
 
@@ -43,7 +44,7 @@ class Metric:
         if self.direction not in ("min", "max"):
             raise InvalidInput(f"direction of metric {self.name!r} must be 'min' or 'max', got {self.direction!r}")
         if self.eps is not None:
-            _not_negative(self.eps, f"eps of metric {self.name!r}")
+            checks.number(f"eps of metric {self.name!r}", self.eps, least=0.0)
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,21 @@ class Problem:
     about: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        K, L = len(self.arms), len(self.metrics)
         _unique(self.arms, "arm", self.name)
         _unique([metric.name for metric in self.metrics], "metric", self.name)
-        _finite(self.means, (K, L), f"means of problem {self.name!r}", "(arms, metrics)")
-        _finite(self.sigma, (L,), f"sigma of problem {self.name!r}", "one per metric")
+        K, L = len(self.arms), len(self.metrics)
+        shapes = {"means": (K, L), "sigma": (L,), "contexts": (K, -1), "theta": (-1, L)}
+        for name, shape in shapes.items():
+            values = getattr(self, name)
+            if values is None:
+                continue
+            what = f"{name} of problem {self.name!r}"
+            wanted = tuple(got if n < 0 else n for n, got in zip(shape, values.shape, strict=False))
+            if values.ndim != len(shape) or values.shape != wanted:
+                raise InvalidInput(f"{what} must have shape {shape} (-1: any), got {values.shape}")
+            checks.finite(what, values)
         if (self.sigma < 0).any():
             raise InvalidInput(f"sigma of problem {self.name!r} must not be negative, got {self.sigma.tolist()}")
-        if self.contexts is not None:
-            if self.contexts.ndim != 2 or self.contexts.shape[1] == 0:
-                raise InvalidInput(
-                    f"contexts of problem {self.name!r} must have shape (arms, features), got {self.contexts.shape}"
-                )
-            shape = (K, self.contexts.shape[1])
-            _finite(self.contexts, shape, f"contexts of problem {self.name!r}", "(arms, features)")
 
     def __repr__(self) -> str:
         shape = f"{len(self.arms)} arms, {len(self.metrics)} metrics"
@@ -108,7 +110,7 @@ class Problem:
         names = [metric.name for metric in self.metrics]
         signs = np.array([1.0 if metric.direction == "max" else -1.0 for metric in self.metrics])
         if eps is not None and np.ndim(eps) == 0 and not isinstance(eps, Mapping):  # type: ignore[arg-type]
-            value = _not_negative(eps, f"eps on problem {self.name!r}")
+            value = checks.number(f"eps on problem {self.name!r}", eps, least=0.0)
             return Units(signs, np.ones(len(names)), np.full(len(names), value))
         if eps is None:
             given: list[Any] = [metric.eps or 0.0 for metric in self.metrics]
@@ -116,7 +118,7 @@ class Problem:
             for name in eps:
                 if name not in names:
                     raise UnknownName("metric", name, names)
-            given = [eps.get(name, 0.0) for name in names]
+            given = [eps.get(metric.name, metric.eps or 0.0) for metric in self.metrics]
         else:
             given = list(eps)  # type: ignore[arg-type]
             if len(given) != len(names):
@@ -125,7 +127,10 @@ class Problem:
                     f"{', '.join(names)}), got {len(given)}"
                 )
         values = np.array(
-            [_not_negative(value, f"eps of metric {name!r}") for name, value in zip(names, given, strict=True)]
+            [
+                checks.number(f"eps of metric {name!r}", value, least=0.0)
+                for name, value in zip(names, given, strict=True)
+            ]
         )
         scales = np.where(values > 0, values, 1.0)
         return Units(signs, scales, values / scales)
@@ -146,21 +151,3 @@ def _unique(names: Sequence[str], kind: str, problem: str) -> None:
         if name in seen:
             raise InvalidInput(f"names of {kind}s of problem {problem!r} must differ, got {name!r} twice")
         seen.add(name)
-
-
-def _finite(values: FloatArray, shape: tuple[int, ...], what: str, layout: str) -> None:
-    if values.shape != shape:
-        raise InvalidInput(f"{what} must have shape {shape} {layout}, got {values.shape}")
-    if not np.isfinite(values).all():
-        where = [int(index) for index in np.argwhere(~np.isfinite(values))[0]]
-        raise InvalidInput(f"{what} must be finite, got {values[tuple(where)]} at {where}")
-
-
-def _not_negative(value: Any, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if isinstance(value, bool) or not np.isfinite(number) or number < 0:
-        raise InvalidInput(f"{what} must be a finite number, at least 0, got {value!r}")
-    return number

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
-
-from .errors import InvalidInput
 
 _ALGORITHM, _ENVIRONMENT = 0, 1
 
@@ -24,14 +20,3 @@ def environment_stream(seed: int, replicate: int = 0) -> np.random.Generator:
 def _stream(seed: int, replicate: int, purpose: int) -> np.random.Generator:
     # The spawn key alone sets the stream: no order of creation, no shared state between threads.
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replicate, purpose)))
-
-
-def checked_seed(seed: int) -> int:
-    """Return the seed as an int, if it is one and not negative."""
-    try:
-        value = operator.index(seed)
-    except TypeError:
-        value = -1
-    if value < 0 or isinstance(seed, bool):
-        raise InvalidInput(f"seed must be a whole number, at least 0, got {seed!r}")
-    return value

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .algorithms.contract import Algorithm
+from .algorithms.contract import Algorithm, Setup
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Verdicts
@@ -39,14 +39,13 @@ class VerdictTable:
         metrics: Sequence[Metric],
         units: Units,
         algorithm: Algorithm,
-        delta: float,
-        noise: str,
+        setup: Setup,
     ) -> VerdictTable:
         """Translate what an algorithm said."""
         if algorithm.guarantees:
-            guarantee = f"all verdicts right with probability {1 - delta:.0%} ({noise})"
+            guarantee = f"all verdicts right with probability {100 * (1 - setup.delta):.10g}% ({setup.noise})"
         else:
-            guarantee = f"none: {algorithm.name} is a heuristic ({noise})"
+            guarantee = f"none: {algorithm.name} is a heuristic ({setup.noise})"
         return cls(
             arms=tuple(arms),
             metrics=tuple(metrics),
@@ -76,7 +75,7 @@ class VerdictTable:
                     "n": int(self.counts[k]),
                     "estimates": {
                         metric.name: {
-                            "value": float(self.estimates[k, i]),
+                            "value": float(self.estimates[k, i]) if self.counts[k] else None,
                             "radius": float(self.radii[k, i]) if math.isfinite(self.radii[k, i]) else None,
                         }
                         for i, metric in enumerate(self.metrics)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import FloatArray
 from ..kernels.dispatch import Verdicts, implement
@@ -24,13 +25,48 @@ class Setup:
     sigma: FloatArray  # (L,) noise scale
     contexts: FloatArray | None = None  # (K, d)
     theta_max: float | None = None  # largest norm of a column of the parameters, where it is known
+    noise: str = "sigma given"  # what is assumed of the noise, for people to read
+
+    def __post_init__(self) -> None:
+        L = checks.whole("n_metrics of a setup", self.n_metrics, least=1)
+        checks.whole("n_arms of a setup", self.n_arms, least=1)
+        checked: dict[str, Any] = {
+            "eps": checks.per_metric("eps of a setup", self.eps, L, least=0.0),
+            "sigma": checks.per_metric("sigma of a setup", self.sigma, L, least=0.0),
+            "delta": checks.number("delta of a setup", self.delta, above=0.0, below=1.0),
+        }
+        if self.contexts is not None:
+            checked["contexts"] = checks.table("contexts of a setup", self.contexts, "(arms, features)")
+            if len(checked["contexts"]) != self.n_arms:
+                raise InvalidInput(
+                    f"contexts of a setup must have one row per arm ({self.n_arms}), got {len(checked['contexts'])}"
+                )
+        if self.theta_max is not None:
+            checked["theta_max"] = checks.number("theta_max of a setup", self.theta_max, least=0.0)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of an algorithm: a frozen dataclass that checks its own ranges."""
+    """Base of the settings of an algorithm, each a frozen dataclass that checks its own ranges.
 
-    #: Noise scale to assume, in the metrics' own units; None: that of the problem.
+    sigma: noise scale to assume, in the metrics' own units, one number or one per metric; None: that of the problem.
+    """
+
     sigma: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if np.ndim(self.sigma) == 1:  # type: ignore[arg-type]
+            self._set(sigma=tuple(checks.number(f"sigma of {owner}", s, least=0.0) for s in self.sigma))  # type: ignore[union-attr]
+        elif self.sigma is not None:
+            self._set(sigma=checks.number(f"sigma of {owner}", self.sigma, least=0.0))
+
+    def _set(self, **values: Any) -> None:
+        """Store checked values as plain numbers: settings are compared, shown and saved."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -81,30 +117,3 @@ class Algorithm:
         """Raise NotSupported, naming the algorithm, unless it declares the ability."""
         if not getattr(self.accepts, ability):
             raise NotSupported(f"algorithm {self.name!r} cannot take {what}")
-
-
-def checked_number(
-    owner: str,
-    name: str,
-    value: Any,
-    *,
-    above: float = -np.inf,
-    least: float = -np.inf,
-    below: float = np.inf,
-) -> float:
-    """Return `value` as a float if it lies in the range, else say which setting of what must be what."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if isinstance(value, bool) or not (np.isfinite(number) and above < number < below and number >= least):
-        limits = {"above": above, "at least": least, "below": below}
-        wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if np.isfinite(limit))
-        raise InvalidInput(f"{name} of {owner} must be a finite number {wanted}, got {value!r}")
-    return number
-
-
-def checked_sigma(owner: str, sigma: float | tuple[float, ...] | None) -> None:
-    """Refuse a noise scale that is not None, a number or numbers, all finite and not negative."""
-    for value in () if sigma is None else np.atleast_1d(np.asarray(sigma, dtype=object)):
-        checked_number(owner, "sigma", value, least=0.0)

@@ -25,20 +25,12 @@ from ..kernels.decisions import (
     surely_escapes,
 )
 from ..kernels.dispatch import Verdicts
-from .contract import Accepts, Algorithm, Settings, Setup, checked_sigma
+from .contract import Accepts, Algorithm, Settings, Setup
 
 
 @dataclass(frozen=True)
 class MultiPFI(Settings):
-    """Settings of MultiPFI: it has none of its own.
-
-    sigma: noise scale to assume, one number or one per metric; None: that of the problem.
-    """
-
-    sigma: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        checked_sigma("MultiPFI", self.sigma)
+    """Settings of MultiPFI: it has none of its own, only `sigma`."""
 
 
 class MultiPFIOptions(NamedTuple):
@@ -163,11 +155,11 @@ def judge(state: MultiPFIState, options: MultiPFIOptions) -> None:
     counters = state.counters
     K, L = state.sums.shape
     active = state.active[: counters[N_ACTIVE]]
-    widest_n, unit = -1, 0.0
+    last_n, unit = -1, 0.0
     for k in active:
         n = state.counts[k]
-        if n != widest_n:
-            widest_n, unit = n, width(n, K, L, options.delta)
+        if n != last_n:
+            last_n, unit = n, width(n, K, L, options.delta)
         for metric in range(L):
             state.means[k, metric] = state.sums[k, metric] / n
             state.radii[k, metric] = options.sigma[metric] * unit
@@ -233,7 +225,7 @@ def verdicts(state: MultiPFIState, options: MultiPFIOptions) -> Verdicts:
     rival = state.beaten_by.copy()
     for k in range(K):
         if state.status[k] == UNDECIDED:
-            rival[k] = closest_rival(k, means, state.status)
+            rival[k] = closest_rival(k, means, radii, state.status)
     return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
 
 

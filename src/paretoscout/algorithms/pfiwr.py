@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import checks
 from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
@@ -45,7 +46,7 @@ from ..kernels.dr_mix import (
     tilde_distribution,
 )
 from ..kernels.draws import draw_category, draw_index
-from .contract import Algorithm, Settings, Setup, checked_number, checked_sigma
+from .contract import Algorithm, Settings, Setup
 
 #: C = 6 * 75^2 of the appendix.
 PRINTED_EXPLORATION = 33750.0
@@ -63,7 +64,6 @@ class PFIwR(Settings):
         each round keeps the imputation it had.
     check_every: rounds between two elimination tests. More than 1 saves time; it does not change which
         verdicts are possible, only when they are noticed.
-    sigma: noise scale to assume, one number or one per metric; None: that of the problem.
     """
 
     exploration: float = PRINTED_EXPLORATION
@@ -71,18 +71,18 @@ class PFIwR(Settings):
     width_scale: float = 1.0
     imputation: str = "latest"
     check_every: int = 1
-    sigma: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        checked_number("PFIwR", "exploration", self.exploration, above=0.0)
-        checked_number("PFIwR", "width_scale", self.width_scale, above=0.0)
-        checked_sigma("PFIwR", self.sigma)
-        if self.theta_max is not None:
-            checked_number("PFIwR", "theta_max", self.theta_max, least=0.0)
+        super().__post_init__()
         if self.imputation not in ("latest", "frozen"):
             raise InvalidInput(f"imputation of PFIwR must be 'latest' or 'frozen', got {self.imputation!r}")
-        if checked_number("PFIwR", "check_every", self.check_every, least=1.0) != int(self.check_every):
-            raise InvalidInput(f"check_every of PFIwR must be a whole number, got {self.check_every!r}")
+        self._set(
+            exploration=checks.number("exploration of PFIwR", self.exploration, above=0.0),
+            width_scale=checks.number("width_scale of PFIwR", self.width_scale, above=0.0),
+            check_every=checks.whole("check_every of PFIwR", self.check_every, least=1),
+        )
+        if self.theta_max is not None:
+            self._set(theta_max=checks.number("theta_max of PFIwR", self.theta_max, least=0.0))
 
 
 class PFIwROptions(NamedTuple):
@@ -152,8 +152,8 @@ def linear_basis(contexts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArr
     rotation of them would do as well, but not as simply. Signs are fixed by the largest entry of each u_i.
     """
     gram = contexts.T @ contexts
-    if np.count_nonzero(gram - np.diag(np.diag(gram))) == 0:
-        s = np.sqrt(np.diag(gram))
+    s = np.sqrt(np.diag(gram))
+    if np.count_nonzero(gram) == np.count_nonzero(s) == len(s):
         return s, np.eye(len(s)), contexts / s
     V, s, Ut = np.linalg.svd(contexts, full_matrices=False)
     signs = np.sign(Ut[np.arange(len(s)), np.argmax(np.abs(Ut), axis=1)])
@@ -165,7 +165,8 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
     K, L = setup.n_arms, setup.n_metrics
     raw = np.eye(K) if setup.contexts is None else np.asarray(setup.contexts, float)
     d = raw.shape[1]
-    rank = int(np.linalg.matrix_rank(raw))
+    s, U, V = linear_basis(raw)
+    rank = int(np.count_nonzero(s > s.max(initial=0.0) * max(raw.shape) * np.finfo(float).eps))
     if rank < d:
         raise InvalidInput(
             f"contexts of algorithm 'pfiwr' must span all {d} dimensions, got {K} arms of rank {rank}: "
@@ -176,7 +177,6 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         raise InvalidInput(
             "theta_max of PFIwR must be given where the true parameters are not known: a bound on their norm"
         )
-    s, U, V = linear_basis(raw)
     contexts = np.ascontiguousarray(raw @ U)
     contexts[np.abs(contexts) < 1e-14 * np.abs(contexts).max()] = 0.0  # rounding of the rotation
     nonzero = contexts != 0.0
@@ -192,7 +192,7 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
     options = PFIwROptions(
         contexts=contexts,
         support=support.astype(np.int64),
-        reach=np.maximum.accumulate(reach).astype(np.int64),
+        reach=reach.astype(np.int64),
         lambdas=s * s,
         signed_norms=np.ascontiguousarray((np.sign(V) * norms).T),
         cumulative=np.ascontiguousarray(cumulative),
@@ -429,7 +429,7 @@ def verdicts(state: PFIwRState, options: PFIwROptions) -> Verdicts:
     rival = state.beaten_by.copy()
     for k in range(rival.shape[0]):
         if state.status[k] == UNDECIDED:
-            rival[k] = closest_rival(k, state.estimates, state.status)
+            rival[k] = closest_rival(k, state.estimates, state.radii, state.status)
     return Verdicts(state.status.copy(), rival, state.estimates.copy(), state.radii.copy(), state.counts.copy())
 
 

@@ -5,20 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from . import multi_pfi
-from .contract import Settings, Setup, checked_sigma
+from .contract import Settings, Setup
 
 
 @dataclass(frozen=True)
 class Uniform(Settings):
-    """Settings of the round-robin: it has none of its own.
-
-    sigma: noise scale to assume, one number or one per metric; None: that of the problem.
-    """
-
-    sigma: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        checked_sigma("Uniform", self.sigma)
+    """Settings of the round-robin: it has none of its own, only `sigma`."""
 
 
 def init(settings: Uniform, setup: Setup) -> tuple[multi_pfi.MultiPFIState, multi_pfi.MultiPFIOptions]:

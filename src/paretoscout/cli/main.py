@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..errors import InvalidInput, MissingExtra, ParetoscoutError
+from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 
 if TYPE_CHECKING:
     from ..algorithms import Settings
     from ..problem import Problem
 
 UNDECIDED_EXIT = 3
-FRAME_SECONDS = 0.08  # people watch a run of a few milliseconds for two or three seconds
+INTERRUPTED_EXIT = 130
+FRAME_SECONDS = 0.05  # people watch a run of a few milliseconds
+WATCHED_SECONDS = 2.0  # for no longer than this
 
 
 class Commands(click.Group):
@@ -84,39 +87,38 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 
     Exit code 0: every option has its verdict; 3: undecided at --max-samples.
     """
-    from ..simulation.replicates import simulate
+    from ..algorithms import Uniform
     from ..simulation.watch import watch
     from . import show
 
-    stated = _problem(problem, what)
-    run = {
-        "eps": _eps(what["eps"]),
-        "delta": what["delta"],
-        "seed": what["seed"],
-        "max_samples": what["max_samples"],
-    }
+    stated, settings = _problem(problem, what), _settings(algorithm)
+    if not as_json:
+        _writable(out)
+    run = {"eps": _eps(what["eps"]), "delta": what["delta"], "seed": what["seed"], "max_samples": what["max_samples"]}
     screen = show.console()
     if not as_json:
         screen.print(f"{stated.name}: {stated.about or 'which options are Pareto-optimal?'}\n", markup=False)
-    frames = watch(stated, _settings(algorithm), **run)
+    frames = watch(stated, settings, **run)
     if screen.is_terminal and not as_json:
         from rich.live import Live
 
         with Live(console=screen, auto_refresh=False, transient=True) as live:
+            began = time.monotonic()
             for table in frames:
                 live.update(show.verdict_table(table), refresh=True)
-                time.sleep(FRAME_SECONDS)
+                time.sleep(FRAME_SECONDS if time.monotonic() - began < WATCHED_SECONDS else 0)
     else:
         *_, table = frames
     if as_json:
-        click.echo(json.dumps(table.as_dict(), indent=2))
+        click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
     else:
         screen.print(show.verdict_table(table))
-        if algorithm != "uniform":
-            uniform = simulate(stated, "uniform", **run, replicates=1, progress=False)
-            n = int(uniform.samples[0])
-            screen.print(f"Measuring all options equally often would have taken {n:,} samples.")
         _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
+        if algorithm != "uniform":
+            *_, uniform = watch(stated, Uniform(sigma=settings.sigma), **run)
+            least = "" if "undecided" not in uniform.verdicts else "more than "
+            n = int(uniform.counts.sum())
+            screen.print(f"Measuring all options equally often would have taken {least}{n:,} samples.")
         screen.print(
             "next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
             style="dim",
@@ -157,29 +159,36 @@ def compare(
     from . import show
 
     stated = _problem(problem, what)
-    chosen = [_settings(text) for text in algorithms.split(",") if text.strip()]
+    # commas within brackets belong to a setting: sigma=[0.1,0.2]
+    chosen = [_settings(text) for text in re.split(r",(?![^\[]*\])", algorithms) if text.strip()]
     if not chosen:
         raise InvalidInput("--algorithms must name at least one algorithm, got none")
-    results = []
-    for settings in chosen:
-        results.append(
-            simulate(
-                stated,
-                settings,
-                eps=_eps(what["eps"]),
-                delta=what["delta"],
-                seed=what["seed"],
-                max_samples=what["max_samples"],
-                replicates=replicates,
-                workers=workers,
+    results, interrupted = [], False
+    try:
+        for settings in chosen:
+            results.append(
+                simulate(
+                    stated,
+                    settings,
+                    eps=_eps(what["eps"]),
+                    delta=what["delta"],
+                    seed=what["seed"],
+                    max_samples=what["max_samples"],
+                    replicates=replicates,
+                    workers=workers,
+                )
             )
-        )
-        if len(results[-1].samples) < replicates:
-            break  # Ctrl-C: show what is finished
+            if len(results[-1].samples) < replicates:
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        interrupted = True
+        click.echo("interrupted: what is finished follows", err=True)
+        if not results:
+            sys.exit(INTERRUPTED_EXIT)
     summaries = [result.summary() for result in results]
     screen = show.console()
     if as_json:
-        click.echo(json.dumps([summary.as_dict() for summary in summaries], indent=2))
+        click.echo(json.dumps([summary.as_dict() for summary in summaries], indent=2, allow_nan=False))
     else:
         finished = min(len(result.samples) for result in results)
         screen.print(
@@ -195,11 +204,10 @@ def compare(
         out.mkdir(parents=True, exist_ok=True)
         for number, result in enumerate(results):
             result.save(out / f"{number + 1}-{result.algorithm}.npz")
-        _draw(
-            lambda plots: plots.compare(results, path=out / "compare.png"),
-            f"plots and results: {out}",
-            screen if not as_json else None,
-        )
+        written = screen if not as_json else None
+        _draw(lambda plots: plots.compare(results, path=out / "compare.png"), f"plots and results: {out}", written)
+    if interrupted:
+        sys.exit(INTERRUPTED_EXIT)
 
 
 @main.command(short_help="List the algorithms and what they promise.")
@@ -234,12 +242,14 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
     from .. import problems as known
     from ..problem import Metric
 
-    if not name.endswith(".csv"):
+    if name in known.available():
         if what["arm"] or what["metrics"]:
-            raise InvalidInput("--arm and --metric go with a CSV file; a built-in problem has its own")
+            raise InvalidInput(f"--arm and --metric go with a CSV file; the built-in problem {name!r} has its own")
         return known.load(name)
+    if not what["arm"] and not what["metrics"] and not Path(name).suffix:
+        raise UnknownName("problem", name, known.available())
     if not what["arm"] or not what["metrics"]:
-        raise InvalidInput("a CSV file must come with --arm COLUMN and at least one -m NAME[:min|:max]")
+        raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
     metrics = []
     for text in what["metrics"]:
         column, _, direction = text.rpartition(":") if text.endswith((":min", ":max")) else (text, "", "max")
@@ -247,7 +257,7 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
     return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, name=Path(name).stem)
 
 
-def _settings(text: str) -> str | Settings:
+def _settings(text: str) -> Settings:
     """Read NAME[:SETTING=VALUE...]."""
     from .. import algorithms as known
 
@@ -256,8 +266,8 @@ def _settings(text: str) -> str | Settings:
     values: dict[str, Any] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
-        if key not in record.settings.__dataclass_fields__ or not value:  # type: ignore[attr-defined]
-            fields = ", ".join(record.settings.__dataclass_fields__)  # type: ignore[attr-defined]
+        if key not in record.settings.__dataclass_fields__ or not value:
+            fields = ", ".join(record.settings.__dataclass_fields__)
             raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
         try:
             values[key] = json.loads(value)
@@ -277,6 +287,14 @@ def _eps(texts: tuple[str, ...]) -> Any:
     if "" in values and len(values) > 1:
         raise InvalidInput("--eps must be one number for all metrics or METRIC=NUMBER for each, not both")
     return values.get("", values) if values else None
+
+
+def _writable(picture: Path) -> None:
+    """Refuse a path for the picture before the work, not after it."""
+    if picture.suffix.lower() not in (".png", ".svg"):
+        raise InvalidInput(f"--out must end in .png or .svg, got {picture.name!r}")
+    if not picture.absolute().parent.is_dir():
+        raise InvalidInput(f"--out must be in a folder that exists, got {picture}")
 
 
 def _draw(draw: Any, message: str, screen: Any) -> None:

@@ -41,13 +41,18 @@ def verdict_table(table: VerdictTable) -> Group:
         words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[table.verdicts[k]]
         rival = table.rivals[k] if table.verdicts[k] != "front" else None
         grid.add_row(
-            Text(table.arms[k]),  # not a string: an option named "[red]" is not markup
-            Text(f"{mark} {words} {rival}" if rival else f"{mark} {table.verdicts[k]}"),
+            plain(table.arms[k]),
+            plain(f"{mark} {words} {rival}" if rival else f"{mark} {table.verdicts[k]}"),
             *(with_radius(table.estimates[k, metric], table.radii[k, metric]) for metric in range(L)),
             f"{int(table.counts[k]):,}",
             style=style,
         )
     return Group(head, grid, Text(table.tally()))
+
+
+def plain(name: str) -> Text:
+    """A name as it is: neither markup ("[red]") nor control characters do anything."""
+    return Text("".join(letter if letter.isprintable() else "�" for letter in name))
 
 
 def with_radius(value: float, radius: float) -> str:
@@ -75,7 +80,7 @@ def comparison_table(summaries: Sequence[Summary]) -> Table:
     for summary in summaries:
         low, high = summary.success_interval
         grid.add_row(
-            summary.label,
+            plain(summary.label),
             f"{summary.samples_mean:,.0f} {_interval(summary.samples_interval)}",
             f"{summary.regret_mean:,.1f} {_interval(summary.regret_interval)}",
             f"{summary.success_rate:.3f} ({low:.3f}–{high:.3f})" + ("" if summary.stopped_rate == 1 else " *"),

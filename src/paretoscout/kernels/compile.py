@@ -27,6 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Folders of the package whose code ends up inside compiled kernels.
 KERNEL_FOLDERS = ("kernels", "algorithms", "environments", "simulation")
 
+PACKAGE = __name__.partition(".")[0]
+
 #: `error_model="numpy"`: dividing by zero gives inf, compiled or not. Never `fastmath`: it makes isnan
 #: false and reorders sums, so that compiled and uncompiled runs would part ways.
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
@@ -53,9 +55,17 @@ def allocating_kernel(function: F) -> F:
     return _compile(function, {})
 
 
+def uncached(function: F) -> F:
+    """Compile a function again in each process: for loops over other people's kernels, which may change or go away."""
+    return function if config.DISABLE_JIT else cast(F, numba.njit(cache=False, **FLAGS, **NO_COUNTING)(function))
+
+
 def _compile(function: F, extra: Any) -> F:
     if config.DISABLE_JIT:
         return function
+    if function.__module__.partition(".")[0] != PACKAGE:
+        # somebody's own algorithm: the key knows nothing of its sources
+        return cast(F, numba.njit(cache=False, **FLAGS, **extra)(function))
     try:
         compiled = numba.njit(cache=True, **FLAGS, **extra)(function)
     except RuntimeError as problem:

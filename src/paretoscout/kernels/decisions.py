@@ -103,12 +103,12 @@ def dominator(k: int, rivals: IntArray, values: FloatArray, radii: FloatArray) -
 
 
 @kernel
-def closest_rival(k: int, values: FloatArray, status: IntArray) -> int:
-    """The arm that comes nearest to dominating k by the estimates, among those not dominated; or -1."""
+def closest_rival(k: int, values: FloatArray, radii: FloatArray, status: IntArray) -> int:
+    """The arm that comes nearest to dominating k by the estimates, among those measured and not dominated; or -1."""
     found = -1
     best = -np.inf
     for j in range(values.shape[0]):
-        if j != k and status[j] != DOMINATED:
+        if j != k and status[j] != DOMINATED and radii[j, 0] < np.inf:
             lead = margin(j, k, values)
             if lead > best:
                 found, best = j, lead

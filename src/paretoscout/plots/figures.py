@@ -284,7 +284,8 @@ def _above(axes: Axes, text: str, points: float, x: float = 0.0, **style: Any) -
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 32 else name[:31] + "…"
+    shown = "".join(letter if letter.isprintable() else "�" for letter in name)
+    return shown if len(shown) <= 32 else shown[:31] + "…"
 
 
 # Places for names. All in pixels; a rectangle is (left, bottom, right, top).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import InvalidInput, UnknownName
 from ..kernels.arrays import FloatArray
 from ..problem import Metric, Problem
@@ -35,15 +37,17 @@ def gaussian(
     >>> gaussian([[3.0, 20], [5.0, 90]], sigma=[0.5, 4], names=["small", "large"], directions=["max", "min"])
     <Problem 'gaussian': 2 arms, 2 metrics>
     """
-    values = _matrix(means, f"means of problem {name!r}", "(arms, metrics)")
+    values = checks.table(f"means of problem {name!r}", means, "(arms, metrics)")
     K, L = values.shape
     return Problem(
         name=name,
         arms=_arm_names(names, K, name),
         metrics=_metrics(metrics, directions, L, name),
         means=values,
-        sigma=_per_metric(sigma, L, name),
-        contexts=None if contexts is None else _matrix(contexts, f"contexts of problem {name!r}", "(arms, features)"),
+        sigma=checks.per_metric(f"sigma of problem {name!r}", sigma, L, least=0.0),
+        contexts=None
+        if contexts is None
+        else checks.table(f"contexts of problem {name!r}", contexts, "(arms, features)"),
         noise="normal noise, sigma given",
     )
 
@@ -63,8 +67,8 @@ def linear(
     >>> linear([[1, 0], [0, 1], [0.5, 0.5]], theta=[[1, 0], [0, 1]], sigma=0.1)
     <Problem 'linear': 3 arms, 2 metrics, 2 features>
     """
-    X = _matrix(contexts, f"contexts of problem {name!r}", "(arms, features)")
-    parameters = _matrix(theta, f"theta of problem {name!r}", "(features, metrics)")
+    X = checks.table(f"contexts of problem {name!r}", contexts, "(arms, features)")
+    parameters = checks.table(f"theta of problem {name!r}", theta, "(features, metrics)")
     if parameters.shape[0] != X.shape[1]:
         raise InvalidInput(
             f"theta of problem {name!r} must have one row per feature ({X.shape[1]}), got {parameters.shape[0]}"
@@ -75,7 +79,7 @@ def linear(
         arms=_arm_names(names, K, name),
         metrics=_metrics(metrics, directions, L, name),
         means=X @ parameters,
-        sigma=_per_metric(sigma, L, name),
+        sigma=checks.per_metric(f"sigma of problem {name!r}", sigma, L, least=0.0),
         contexts=X,
         theta=parameters,
         noise="normal noise, sigma given",
@@ -101,12 +105,14 @@ def table(
     """
     if isinstance(metrics, Mapping):
         metrics = [Metric(column, direction) for column, direction in metrics.items()]
-    labels = [str(label) for label in _column(frame, arm, name)]
-    values = np.column_stack([_numbers(frame, metric.name, name) for metric in metrics] or [np.empty((0, 0))])
-    if not metrics or not labels:
-        raise InvalidInput(f"problem {name!r} must have at least one row and one metric")
-    if len(values) != len(labels):
-        raise InvalidInput(f"columns of problem {name!r} must be equally long, got {len(labels)} and {len(values)}")
+    if not metrics or not all(isinstance(metric, Metric) for metric in metrics):
+        raise InvalidInput(
+            f"metrics of problem {name!r} must be {{column: 'min' or 'max'}} or Metric objects, at least one, "
+            f"got {metrics!r}"
+        )
+    columns = _Columns(frame, name)
+    labels = columns.labels(arm)
+    values = np.column_stack([columns.numbers(metric.name) for metric in metrics])
     arms = tuple(dict.fromkeys(labels))
     position = {label: k for k, label in enumerate(arms)}
     group = np.array([position[label] for label in labels])
@@ -117,10 +123,10 @@ def table(
         )
     features = None
     if contexts:
-        columns = np.column_stack([_numbers(frame, column, name) for column in contexts])
-        features = np.array([columns[group == k][0] for k in range(len(arms))])
+        given = np.column_stack([columns.numbers(column) for column in contexts])
+        features = np.array([given[group == k][0] for k in range(len(arms))])
         for k, label in enumerate(arms):
-            differs = (columns[group == k] != features[k]).any(axis=0)
+            differs = (given[group == k] != features[k]).any(axis=0)
             if differs.any():
                 raise InvalidInput(
                     f"column {contexts[int(differs.argmax())]!r} of problem {name!r} must be the same in all rows "
@@ -139,60 +145,75 @@ def table(
 
 
 def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
-    """Read a CSV file with a header into a dict of columns, ready for `table`."""
+    """Read a CSV file with a header into a dict of columns, ready for `table`. Blank lines are skipped."""
     source = Path(path) if isinstance(path, str) else path
     try:
-        header, *rows = csv.reader(source.read_text(encoding="utf-8").splitlines())
+        text = source.read_text(encoding="utf-8-sig")
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
-    except ValueError:
-        raise InvalidInput(
-            f"{path} must be a CSV file with a header and rows, got an empty or unreadable one"
-        ) from None
-    for number, row in enumerate(rows, start=2):
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise InvalidInput(f"{path} must be a CSV file in UTF-8, but: {problem}") from None
+    if len(rows) < 2:
+        raise InvalidInput(f"{path} must have a header and at least one row, got {len(rows)} lines")
+    header = rows[0]
+    for column in header:
+        if header.count(column) > 1:
+            raise InvalidInput(f"columns of {path} must have different names, got {column!r} twice")
+    for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(header):
-            raise InvalidInput(f"line {number} of {path} must have {len(header)} fields, got {len(row)}")
-    return {column: [row[position] for row in rows] for position, column in enumerate(header)}
+            raise InvalidInput(f"row {number} of {path} must have {len(header)} fields, got {len(row)}")
+    return {column: [row[position] for row in rows[1:]] for position, column in enumerate(header)}
 
 
-def _column(frame: Any, column: str, problem: str) -> Any:
-    # pyarrow tables spell it column_names; iterating a frame or a dict gives the names as well
-    names = [str(known) for known in getattr(frame, "column_names", None) or getattr(frame, "columns", frame)]
-    if column not in names:
-        raise UnknownName(f"column of problem {problem!r}", column, names)
-    return np.asarray(frame[column])
+class _Columns:
+    """The columns of a pandas, polars or pyarrow table, or of a dict."""
 
+    def __init__(self, frame: Any, problem: str) -> None:
+        # pyarrow tables spell it column_names; iterating a dict gives its keys
+        names = getattr(frame, "column_names", None) or getattr(frame, "columns", frame)
+        if isinstance(frame, str) or not hasattr(names, "__iter__") or not hasattr(frame, "__getitem__"):
+            raise InvalidInput(f"frame of problem {problem!r} must be a table or a dict of columns, got {frame!r}")
+        self.frame, self.problem = frame, problem
+        self.names = list(names)
+        self.n_rows: int | None = None
 
-def _numbers(frame: Any, column: str, problem: str) -> FloatArray:
-    values = _column(frame, column, problem)
-    try:
-        numbers = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"column {column!r} of problem {problem!r} must hold numbers, got {values[0]!r}") from None
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise InvalidInput(
-            f"column {column!r} of problem {problem!r} must be finite in every row, got {numbers[row]} in row {row}"
-        )
-    return numbers
+    def _column(self, name: str) -> Any:
+        if self.names.count(name) != 1:
+            if name in self.names:
+                raise InvalidInput(f"column {name!r} of problem {self.problem!r} must be there once, got it twice")
+            raise UnknownName(f"column of problem {self.problem!r}", name, map(str, self.names))
+        values = np.asarray(self.frame[name])
+        if self.n_rows is None:
+            self.n_rows = len(values)
+        if len(values) != self.n_rows or not self.n_rows:
+            raise InvalidInput(
+                f"columns of problem {self.problem!r} must be equally long and not empty, "
+                f"but {name!r} has {len(values)} rows and another {self.n_rows}"
+            )
+        return values
 
+    def labels(self, name: str) -> list[str]:
+        """The names of the arms, row by row."""
+        values = self._column(name)
+        for row, value in enumerate(values):
+            if value is None or value != value or str(value) in ("", "<NA>"):
+                raise InvalidInput(
+                    f"column {name!r} of problem {self.problem!r} must name an arm in every row, "
+                    f"got {value!r} in row {row}"
+                )
+        return [str(value) for value in values]
 
-def _matrix(values: Any, what: str, layout: str) -> FloatArray:
-    try:
-        matrix = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{what} must be numbers of shape {layout}, got {type(values).__name__}") from None
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise InvalidInput(f"{what} must have shape {layout}, both at least 1, got {matrix.shape}")
-    return matrix
-
-
-def _per_metric(sigma: Any, n_metrics: int, problem: str) -> FloatArray:
-    try:
-        values = np.array(sigma, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"sigma of problem {problem!r} must be a number or one per metric, got {sigma!r}") from None
-    return np.full(n_metrics, float(values)) if values.ndim == 0 else values
+    def numbers(self, name: str) -> FloatArray:
+        """A column of finite numbers; texts that spell numbers will do."""
+        values = self._column(name)
+        what = f"column {name!r} of problem {self.problem!r}"
+        if values.dtype.kind in "US" or (values.dtype == object and isinstance(values[0], str)):
+            try:
+                values = values.astype(float)
+            except ValueError as problem:
+                raise InvalidInput(f"{what} must hold numbers, but: {problem}") from None
+        return checks.finite(what, checks.floats(what, values))
 
 
 def _arm_names(names: Sequence[str] | None, n_arms: int, problem: str) -> tuple[str, ...]:
@@ -213,10 +234,10 @@ def _metrics(
         metrics = [f"metric {metric + 1}" for metric in range(n_metrics)]
     if len(metrics) != n_metrics:
         raise InvalidInput(f"metrics of problem {problem!r} must be one per column ({n_metrics}), got {len(metrics)}")
+    if directions is not None and any(isinstance(metric, Metric) for metric in metrics):
+        raise InvalidInput(f"directions of problem {problem!r} must be left out where metrics are Metric objects")
     if directions is None or isinstance(directions, str):
         directions = [directions or "max"] * n_metrics
-    elif any(isinstance(metric, Metric) for metric in metrics):
-        raise InvalidInput(f"directions of problem {problem!r} must be left out where metrics are Metric objects")
     if len(directions) != n_metrics:
         raise InvalidInput(
             f"directions of problem {problem!r} must be one, or one per metric ({n_metrics}), got {len(directions)}"

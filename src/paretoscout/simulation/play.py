@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import kernel
+from ..kernels.compile import PACKAGE, kernel, uncached
 from ..kernels.dispatch import choose, done, draw, update
 
 
@@ -21,8 +22,7 @@ class Log(NamedTuple):
 PLAYED, LOGGED = 0, 1
 
 
-@kernel
-def play(
+def _play(
     state: Any,
     options: Any,
     environment: Any,
@@ -49,3 +49,13 @@ def play(
             log.regret[filled] = log.total[0]
             log.counters[LOGGED] += 1
     return done(state, options)
+
+
+play = kernel(_play)
+# The cache would remember the class of a foreign state, and fail to load where its module is missing.
+_play_uncached = uncached(_play)
+
+
+def player(state: Any) -> Callable[..., bool]:
+    """Return the compiled loop to use for a state."""
+    return play if type(state).__module__.partition(".")[0] == PACKAGE else _play_uncached

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..algorithms.contract import Algorithm, Settings
 from ..algorithms.registry import resolve
 from ..environments import environment_of
@@ -22,8 +22,8 @@ from ..kernels.decisions import DOMINATED, FRONT
 from ..kernels.dispatch import Verdicts
 from ..problem import Eps, Problem
 from ..start import setup_of
-from ..streams import algorithm_stream, checked_seed, environment_stream
-from .play import LOGGED, PLAYED, Log, play
+from ..streams import algorithm_stream, environment_stream
+from .play import LOGGED, PLAYED, Log, player
 from .progress import Progress, progress_bar
 from .results import Result
 
@@ -54,7 +54,8 @@ def simulate(
     workers: threads; None: one per core. The result depends on the seed alone.
     progress: a bar on standard error; None: where that is a terminal and it takes over two seconds.
 
-    Ctrl-C ends the run within a fraction of a second and returns the replicates finished so far.
+    Ctrl-C ends the run within a fraction of a second and returns the replicates finished so far; `result.asked` says
+    how many there should have been.
 
     >>> import paretoscout as ps
     >>> result = ps.simulate(ps.problems.load("s5"), eps=0.05, replicates=20, seed=1)
@@ -64,16 +65,14 @@ def simulate(
     record, settings = resolve(algorithm)
     if not isinstance(problem, Problem):
         raise InvalidInput(f"problem of simulate must be made by paretoscout.problems, got {type(problem).__name__}")
-    n_replicates = _count(replicates, "replicates")
-    cap = DEFAULT_MAX_SAMPLES if max_samples is None else _count(max_samples, "max_samples")
-    n_workers = min(n_replicates, (os.cpu_count() or 1) if workers is None else _count(workers, "workers"))
-    run = Run(record, settings, problem, eps, delta, checked_seed(seed), cap)
+    n_replicates = checks.whole("replicates of simulate", replicates, least=1)
+    n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
+    run = Run(record, settings, problem, eps, delta, seed, max_samples)
+    Replicate(run, 0).advance(0)  # compiles here, once, where Ctrl-C is heard
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
-        finished, interrupted = _in_threads(run.replicate, n_replicates, n_workers, bar)
-    if interrupted:
-        if not finished:
-            raise KeyboardInterrupt
-        warnings.warn(f"interrupted: {len(finished)} of {n_replicates} replicates are kept", stacklevel=2)
+        finished, interrupted = _in_threads(run.replicate, n_replicates, min(n_workers, n_replicates), bar)
+    if interrupted and not finished:
+        raise KeyboardInterrupt
     return run.result(finished, n_replicates)
 
 
@@ -101,17 +100,19 @@ class Run:
         eps: Eps | None,
         delta: float,
         seed: int,
-        cap: int,
+        max_samples: int | None,
     ) -> None:
         self.algorithm, self.settings, self.problem = algorithm, settings, problem
-        self.delta, self.seed, self.cap = delta, seed, cap
+        self.seed = checks.whole("seed of a run", seed, least=0)
+        most = DEFAULT_MAX_SAMPLES if max_samples is None else max_samples
+        self.cap = checks.whole("max_samples of a run", most, least=1)
         self.setup, self.units = setup_of(problem, settings, eps, delta)
         self.environment = environment_of(problem, self.units)
         self.means = self.units.oriented(problem.means)
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.init(settings, self.setup)
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
-        self.log_rounds = np.unique(np.round(np.geomspace(1, cap, N_LOGGED)).astype(np.int64))
+        self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
     def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""
@@ -134,7 +135,7 @@ class Run:
         stopped = np.array([outcome.stopped for outcome in finished])
         front, tolerated = pareto_front(self.means), eps_optimal(self.means, self.units.eps)
         right = fronts[:, front].all(axis=1) & ~fronts[:, ~tolerated].any(axis=1)
-        settings, usual = asdict(self.settings), asdict(self.algorithm.settings())  # type: ignore[call-overload]
+        settings, usual = asdict(self.settings), asdict(self.algorithm.settings())
         changed = [f"{name}={value}" for name, value in settings.items() if value != usual[name]]
         return Result(
             algorithm=self.algorithm.name,
@@ -143,11 +144,11 @@ class Run:
             problem=self.problem.name,
             arms=self.problem.arms,
             metrics=tuple(metric.name for metric in self.problem.metrics),
-            noise=self.problem.noise,
+            noise=self.setup.noise,
             sigma=self.setup.sigma * self.units.scales,
             scales=self.units.scales,
             eps=self.units.eps,
-            delta=self.delta,
+            delta=self.setup.delta,
             seed=self.seed,
             max_samples=self.cap,
             asked=n_replicates,
@@ -190,7 +191,7 @@ class Replicate:
         run = self.run
         n_rounds = min(n_rounds, run.cap - self.samples)
         self.state = run.algorithm.reserve(self.state, n_rounds)
-        self.stopped = play(
+        self.stopped = player(self.state)(
             self.state,
             run.options,
             run.environment,
@@ -268,7 +269,6 @@ def _in_threads(
     return finished, interrupted
 
 
-def _count(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidInput(f"{name} of simulate must be a whole number, at least 1, got {value!r}")
-    return int(value)
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UnreadableFile
 from ..files import pack, unpack
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 
@@ -57,7 +58,14 @@ class Result:
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved with `Result.save`."""
     header, arrays = unpack("result", Path(path).read_bytes(), str(path))
-    values = {**header, **arrays, "arms": tuple(header["arms"]), "metrics": tuple(header["metrics"])}
+    values = {**header, **arrays}
+    lacking = [field.name for field in fields(Result) if field.name not in values]
+    if lacking:
+        raise UnreadableFile(f"{path}: this result is not complete, it lacks {', '.join(lacking)}")
+    for name in ("arms", "metrics"):
+        values[name] = tuple(values[name])
+    # JSON knows no tuples: per-metric settings come back as lists
+    values["settings"] = {k: tuple(v) if isinstance(v, list) else v for k, v in values["settings"].items()}
     return Result(**{field.name: values[field.name] for field in fields(Result)})
 
 
@@ -70,6 +78,7 @@ class Summary:
     settings: dict[str, Any]
     problem: str
     replicates: int
+    asked: int  # replicates that were asked for; more than there are after Ctrl-C
     samples_mean: float
     samples_interval: tuple[float, float]
     samples_median: float
@@ -90,6 +99,7 @@ class Summary:
             settings=result.settings,
             problem=result.problem,
             replicates=len(result.samples),
+            asked=result.asked,
             samples_mean=float(result.samples.mean()),
             samples_interval=_mean_interval(result.samples),
             samples_median=float(np.median(result.samples)),
@@ -103,13 +113,17 @@ class Summary:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain numbers and texts, ready for JSON."""
-        return asdict(self)
+        """Return plain numbers and texts, ready for JSON; an interval of one replicate is None."""
+        return {
+            name: None if isinstance(value, tuple) and not np.isfinite(value).all() else value
+            for name, value in asdict(self).items()
+        }
 
     def __str__(self) -> str:
         low, high = self.success_interval
         lines = [
-            f"{self.label} on {self.problem}, {self.replicates} replicates",
+            f"{self.label} on {self.problem}, {self.replicates} replicates"
+            + (f" (of {self.asked}: interrupted)" if self.asked > self.replicates else ""),
             f"  samples  {_with_interval(self.samples_mean, self.samples_interval)}, median {self.samples_median:,.0f}",
             f"  regret   {_with_interval(self.regret_mean, self.regret_interval)}, median {self.regret_median:,.1f}",
             f"  success  {self.success_rate:.3f} (95% interval {low:.3f} to {high:.3f}; asked for {self.promised:g})",

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
 from ..problem import Eps, Problem
-from ..streams import checked_seed
 from ..verdicts import VerdictTable
-from .replicates import DEFAULT_MAX_SAMPLES, Replicate, Run
+from .replicates import Replicate, Run
+
+#: Rounds between two moments at which Ctrl-C is heard.
+SLICE_ROUNDS = 20_000
 
 
 def watch(
@@ -29,16 +31,17 @@ def watch(
     ('arm 1', 'arm 2', 'arm 4')
     """
     record, settings = resolve(algorithm)
-    run = Run(record, settings, problem, eps, delta, checked_seed(seed), max_samples or DEFAULT_MAX_SAMPLES)
+    run = Run(record, settings, problem, eps, delta, seed, max_samples)
     replicate = Replicate(run, 0)
     while not replicate.finished:
-        replicate.advance(max(len(problem.arms), replicate.samples // 4))
+        target = replicate.samples + max(len(problem.arms), replicate.samples // 4)
+        while replicate.samples < target and not replicate.finished:
+            replicate.advance(min(target - replicate.samples, SLICE_ROUNDS))
         yield VerdictTable.of(
             replicate.verdicts(),
             arms=problem.arms,
             metrics=problem.metrics,
             units=run.units,
             algorithm=record,
-            delta=delta,
-            noise=problem.noise,
+            setup=run.setup,
         )

@@ -1,0 +1,81 @@
+"""What every value from outside goes through: one sentence says which one, of what, must be what, and what it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInput
+
+Floats = NDArray[np.float64]
+
+
+def number(what: str, value: Any, *, above: float = -np.inf, least: float = -np.inf, below: float = np.inf) -> float:
+    """Return `value` as a float, if it is a finite number in the range.
+
+    >>> number("delta", 0.1, above=0, below=1)
+    0.1
+    """
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not real or not (np.isfinite(value) and above < value < below and value >= least):
+        limits = {"above": above, "at least": least, "below": below}
+        wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if np.isfinite(limit))
+        raise InvalidInput(f"{what} must be a finite number{' ' if wanted else ''}{wanted}, got {value!r}")
+    return float(value)
+
+
+def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
+    """Return `value` as an int, if it is a whole number in the range."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        limit = "" if most == 2**62 else f" and at most {most}"
+        raise InvalidInput(f"{what} must be a whole number, at least {least}{limit}, got {value!r}")
+    return int(value)
+
+
+def floats(what: str, value: Any) -> Floats:
+    """Return real numbers as a float64 array of their own."""
+    problem = f"{what} must be real numbers, got "
+    if np.ma.is_masked(value):
+        raise InvalidInput(problem + "a masked array")
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64, order="C")  # always a copy
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{problem}{error}") from error
+    raise InvalidInput(problem + (repr(value) if array.ndim == 0 else str(array.dtype)))
+
+
+def table(what: str, value: Any, layout: str = "(K, L)") -> Floats:
+    """Return a finite float64 array with two axes, both at least 1 long."""
+    array = floats(what, value)
+    if array.ndim == 1:
+        raise InvalidInput(
+            f"{what} must have shape {layout}, one row for each arm, got shape ({array.size},); "
+            f"for one metric pass shape ({array.size}, 1)"
+        )
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidInput(f"{what} must have shape {layout}, both at least 1, got shape {array.shape}")
+    return finite(what, array)
+
+
+def per_metric(what: str, value: Any, n_metrics: int, *, least: float = -np.inf) -> Floats:
+    """Return one finite number for each metric, from one number or one for each."""
+    numbers = floats(what, value)
+    if numbers.shape not in ((), (n_metrics,)):
+        raise InvalidInput(f"{what} must be one number or {n_metrics} of them (one per metric), got {value!r}")
+    if (finite(what, numbers) < least).any():
+        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}")
+    return np.full(n_metrics, numbers)
+
+
+def finite(what: str, array: Floats) -> Floats:
+    """Return the array, if all of it is finite."""
+    good = np.isfinite(array)
+    if not good.all():
+        where = [int(index) for index in np.argwhere(~good)[0]]
+        place = {0: "", 1: " at {}", 2: " in row {}, column {}"}[array.ndim].format(*where)
+        raise InvalidInput(f"{what} must be finite, got {array[tuple(where)]}{place}")
+    return array
