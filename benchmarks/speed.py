@@ -168,7 +168,7 @@ def measure(vopy_python: Path, quick: bool) -> list[dict[str, Any]]:
         least=0.85,
         note=f"median of {PAIRS} interleaved pairs",
     )
-    command = [sys.executable, "-m", "paretoscout.cli.main"]
+    command = [sys.executable, "-m", "paretoscout"]
     add("paretoscout --help (s)", seconds_of([*command, "--help"]), most=0.5)
     add("paretoscout demo, again (s)", seconds_of([*command, "demo", "--out", "out/bench-demo.png"]), most=5.0)
     for reason in front_speed.rivals()[1]:

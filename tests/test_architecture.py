@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "plots": {"errors", "kernels", "problem", "simulation", "verdicts"},
     "cli": {"__init__", "algorithms", "errors", "plots", "problem", "problems", "simulation", "verdicts"},
+    "__main__": {"cli"},
     "__init__": {"algorithms", "geometry", "plots", "problem", "problems", "session", "simulation"},
 }
 

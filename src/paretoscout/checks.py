@@ -34,23 +34,24 @@ def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
     return int(value)
 
 
-def floats(what: str, value: Any) -> Floats:
-    """Return real numbers as a float64 array of their own."""
+def floats(what: str, value: Any, *, own: bool = True) -> Floats:
+    """Return real numbers as a float64 array: one of their own, or (`own=False`) perhaps the very array given."""
     problem = f"{what} must be real numbers, got "
     if np.ma.is_masked(value):
         raise InvalidInput(problem + "a masked array")
     try:
         array = np.asarray(value)
         if array.dtype.kind in "biufO":
-            return array.astype(np.float64, order="C")  # always a copy
+            # a read-only array is copied in any case: kernels would be compiled anew for it
+            return array.astype(np.float64, order="C", copy=own or not array.flags.writeable)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{problem}{error}") from error
     raise InvalidInput(problem + (repr(value) if array.ndim == 0 else str(array.dtype)))
 
 
-def table(what: str, value: Any, layout: str = "(K, L)") -> Floats:
+def table(what: str, value: Any, layout: str = "(K, L)", *, own: bool = True) -> Floats:
     """Return a finite float64 array with two axes, both at least 1 long."""
-    array = floats(what, value)
+    array = floats(what, value, own=own)
     if array.ndim == 1:
         raise InvalidInput(
             f"{what} must have shape {layout}, one row for each arm, got shape ({array.size},); "

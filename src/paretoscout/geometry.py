@@ -173,7 +173,7 @@ def _leads(y: Floats, arms: NDArray[np.int64], rows: NDArray[np.int64], margin: 
 
 def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
     """Return `values` as a table in which larger is better in every column."""
-    y = checks.table(name, values)
+    y = checks.table(name, values, own=False)
     wanted = "max" if directions is None else directions
     each = [wanted] * y.shape[1] if isinstance(wanted, str) else list(wanted)
     if len(each) != y.shape[1] or not set(each) <= {"min", "max"}:
@@ -181,6 +181,4 @@ def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
             f'directions must be "min" or "max", or a sequence of {y.shape[1]} of them, '
             f"one for each column of {name}, got {directions!r}"
         )
-    if "min" in each:
-        y *= [1.0 if direction == "max" else -1.0 for direction in each]
-    return y
+    return y * [1.0 if direction == "max" else -1.0 for direction in each] if "min" in each else y

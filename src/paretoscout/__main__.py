@@ -1,0 +1,5 @@
+"""`python -m paretoscout`."""
+
+from .cli.main import main
+
+main()
