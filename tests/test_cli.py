@@ -74,6 +74,7 @@ def test_lists() -> None:
     assert "multi-pfi" in run("algorithms").output
     algorithms = json.loads(run("algorithms", "--json").output)
     assert {row["name"]: row["guarantees"] for row in algorithms} == {
+        "scout": True,
         "multi-pfi": True,
         "uniform": True,
         "pfiwr": False,

@@ -107,7 +107,7 @@ def test_the_digest_covers_every_file_with_kernels() -> None:
 
 
 def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
-    """Three algorithms on two environments: a second process compiles nothing."""
+    """All algorithms on two environments: a second process compiles nothing."""
     code = """
         import numpy as np, paretoscout as ps
         from paretoscout.simulation.play import play
@@ -118,8 +118,8 @@ def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
         print(sum(play.stats.cache_misses.values()), sum(play.stats.cache_hits.values()))
         """
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert run(code, tmp_path, **cache) == "4 0"  # uniform and multi-pfi share a class of state
-    assert run(code, tmp_path, **cache) == "0 4"
+    assert run(code, tmp_path, **cache) == "6 0"  # uniform and multi-pfi share a class of state
+    assert run(code, tmp_path, **cache) == "0 6"
 
 
 def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ def test_the_ticket_of_a_choice_is_counted_right() -> None:
             n_arms=3, n_metrics=1, eps=np.array([0.1]), delta=0.1, sigma=np.ones(1), theta_max=1.0
         )
         session = ps.Session(name, setup)
-        _, ticket = session.algorithm.choose(session.state, session.options, session.pending, session.rng)
+        _, ticket = session.kernels.choose(session.state, session.options, session.pending, session.rng)
         before = sys.getrefcount(ticket)
         for _ in range(100):
-            session.algorithm.choose(session.state, session.options, session.pending, session.rng)
+            session.kernels.choose(session.state, session.options, session.pending, session.rng)
         assert sys.getrefcount(ticket) == before
 
 

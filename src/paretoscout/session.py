@@ -47,6 +47,7 @@ class Session:
         self.algorithm, self.settings = resolve(algorithm)
         self.setup = setup
         self.state, self.options = self.algorithm.init(self.settings, setup)
+        self.kernels = self.algorithm.kernels_of(self.state)
         self.rng = algorithm_stream(checks.whole("seed", seed, least=0))
         self.asked = 0
         self.open: dict[int, Question] = {}  # asked and not yet told, by number
@@ -55,15 +56,15 @@ class Session:
     @property
     def done(self) -> bool:
         """Whether every arm has its verdict."""
-        return bool(self.algorithm.done(self.state, self.options))
+        return bool(self.kernels.done(self.state, self.options))
 
     def ask(self) -> Question:
         """Return the arm to measure next."""
         if self.done:
             raise NotSupported("every arm has its verdict: there is nothing left to ask")
         if self.open:
-            self.algorithm.require("pending", "another question before the last one is answered")
-        arm, ticket = self.algorithm.choose(self.state, self.options, self.pending, self.rng)
+            self._require("pending", "another question before the last one is answered")
+        arm, ticket = self.kernels.choose(self.state, self.options, self.pending, self.rng)
         # the kernel overwrites its own ticket at the next choice
         question = Question(self.asked, int(arm), ticket.copy())
         self.open[self.asked] = question
@@ -83,14 +84,14 @@ class Session:
 
     def add(self, arm: int, outcome: Any, observed: Any = None) -> None:
         """Take in a measurement that was not asked for."""
-        self.algorithm.require("unasked", "data it did not ask for")
+        self._require("unasked", "data it did not ask for")
         arm = checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)
         values, mask = self._checked_outcome(outcome, observed)
-        self._update(arm, np.zeros(self.algorithm.ticket_size), values, mask)
+        self._update(arm, np.zeros(self.kernels.ticket_size), values, mask)
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""
-        return self.algorithm.verdicts(self.state, self.options)
+        return self.kernels.verdicts(self.state, self.options)
 
     def dump(self) -> bytes:
         """Return all there is to know of this session; `Session.load` goes on from it bit for bit."""
@@ -134,9 +135,13 @@ class Session:
             raise UnreadableFile(f"this session is not complete: {missing}") from missing
         return session
 
+    def _require(self, ability: str, what: str) -> None:
+        if not getattr(self.kernels.accepts, ability):
+            raise NotSupported(f"algorithm {self.algorithm.name!r} cannot take {what}")
+
     def _update(self, arm: int, ticket: FloatArray, values: FloatArray, mask: BoolArray) -> None:
-        self.state = self.algorithm.reserve(self.state, 1)
-        self.algorithm.update(self.state, self.options, arm, ticket, values, mask)
+        self.state = self.kernels.reserve(self.state, 1)
+        self.kernels.update(self.state, self.options, arm, ticket, values, mask)
 
     def _checked_outcome(self, outcome: Any, observed: Any) -> tuple[FloatArray, BoolArray]:
         L = self.setup.n_metrics
@@ -147,6 +152,6 @@ class Session:
         if values.shape != (L,):
             raise InvalidInput(f"outcome must be {L} numbers, one per metric, got {outcome!r}")
         if not mask.all():
-            self.algorithm.require("missing", f"an outcome that lacks metrics {np.flatnonzero(~mask).tolist()}")
+            self._require("missing", f"an outcome that lacks metrics {np.flatnonzero(~mask).tolist()}")
             values[~mask] = 0.0
         return checks.finite("outcome", values), mask

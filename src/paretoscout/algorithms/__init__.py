@@ -5,17 +5,20 @@
 1.0
 """
 
-from .contract import Accepts, Algorithm, Settings, Setup
+from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
+from .scout import Scout
 from .uniform import Uniform
 
 __all__ = [
     "Accepts",
     "Algorithm",
+    "Kernels",
     "MultiPFI",
     "PFIwR",
+    "Scout",
     "Settings",
     "Setup",
     "Uniform",

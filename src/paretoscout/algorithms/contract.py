@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..errors import InvalidInput, NotSupported
+from ..errors import InvalidInput
 from ..kernels.arrays import FloatArray
 from ..kernels.dispatch import Verdicts, implement
 
@@ -83,10 +83,9 @@ def _fixed_size(state: Any, rounds: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Algorithm:
-    """One algorithm: its name, its promise and its code.
+class Kernels:
+    """The functions that work on one class of state, and what they can take.
 
-    init(settings, setup) -> (state, options)     plain Python; both NamedTuples of arrays and numbers
     choose(state, options, pending, rng) -> (arm, ticket)
     update(state, options, arm, ticket, outcome, observed)
     verdicts(state, options) -> Verdicts
@@ -94,14 +93,7 @@ class Algorithm:
     reserve(state, rounds) -> state               room for that many rounds, for states that grow
     """
 
-    name: str
-    summary: str
-    paper: str
-    guarantee: str  # what holds with probability 1 - delta, and on which assumption; or why nothing does
-    guarantees: bool  # whether delta means delta
-    settings: type[Settings]
-    state: Any  # the NamedTuple class of its state
-    init: Callable[[Any, Setup], tuple[Any, Any]]
+    state: Any  # the NamedTuple class
     choose: Callable[..., tuple[int, FloatArray]]
     update: Callable[..., None]
     verdicts: Callable[[Any, Any], Verdicts]
@@ -113,7 +105,24 @@ class Algorithm:
     def __post_init__(self) -> None:
         implement(self.state, choose=self.choose, update=self.update, done=self.done)
 
-    def require(self, ability: str, what: str) -> None:
-        """Raise NotSupported, naming the algorithm, unless it declares the ability."""
-        if not getattr(self.accepts, ability):
-            raise NotSupported(f"algorithm {self.name!r} cannot take {what}")
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm: its name, its promise and its code.
+
+    `init(settings, setup)` is plain Python and returns the first state and the options, both NamedTuples of arrays and
+    numbers. Most algorithms have one class of state; one that works differently with contexts may have more.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    guarantee: str  # what holds with probability 1 - delta, and on which assumption; or why nothing does
+    guarantees: bool  # whether delta means delta
+    settings: type[Settings]
+    init: Callable[[Any, Setup], tuple[Any, Any]]
+    kernels: tuple[Kernels, ...]
+
+    def kernels_of(self, state: Any) -> Kernels:
+        """Return the functions for a state."""
+        return next(kernels for kernels in self.kernels if kernels.state is type(state))

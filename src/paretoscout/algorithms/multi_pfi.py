@@ -25,7 +25,7 @@ from ..kernels.decisions import (
     surely_escapes,
 )
 from ..kernels.dispatch import Verdicts
-from .contract import Accepts, Algorithm, Settings, Setup
+from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 
 
 @dataclass(frozen=True)
@@ -243,11 +243,15 @@ ALGORITHM = Algorithm(
     "optimal, with probability at least 1 - delta, if the noise is sigma-sub-Gaussian",
     guarantees=True,
     settings=MultiPFI,
-    state=MultiPFIState,
     init=init,
-    choose=choose,
-    update=update,
-    verdicts=verdicts,
-    done=done,
-    accepts=Accepts(pending=True, unasked=True),
+    kernels=(
+        Kernels(
+            state=MultiPFIState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            accepts=Accepts(pending=True, unasked=True),
+        ),
+    ),
 )

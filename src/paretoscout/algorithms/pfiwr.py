@@ -46,7 +46,7 @@ from ..kernels.dr_mix import (
     tilde_distribution,
 )
 from ..kernels.draws import draw_category, draw_index
-from .contract import Algorithm, Settings, Setup
+from .contract import Algorithm, Kernels, Settings, Setup
 
 #: C = 6 * 75^2 of the appendix.
 PRINTED_EXPLORATION = 33750.0
@@ -446,12 +446,16 @@ ALGORITHM = Algorithm(
     guarantee="none: as printed its widths do not hold (see the documentation of the algorithm); for research",
     guarantees=False,
     settings=PFIwR,
-    state=PFIwRState,
     init=init,
-    choose=choose,
-    update=update,
-    verdicts=verdicts,
-    done=done,
-    ticket_size=6,
-    reserve=reserve,
+    kernels=(
+        Kernels(
+            state=PFIwRState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            ticket_size=6,
+            reserve=reserve,
+        ),
+    ),
 )

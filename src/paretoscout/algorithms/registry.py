@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import multi_pfi, pfiwr, uniform
+from . import multi_pfi, pfiwr, scout, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -17,6 +17,7 @@ def register(algorithm: Algorithm) -> None:
     _algorithms[algorithm.name] = algorithm
 
 
+register(scout.ALGORITHM)
 register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
@@ -26,7 +27,7 @@ def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
     >>> list(available())
-    ['multi-pfi', 'uniform', 'pfiwr']
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 

@@ -24,7 +24,7 @@ def log_sum(a: float, b: float) -> float:
     """log(exp(a) + exp(b))."""
     if a < b:
         a, b = b, a
-    return a if b == -np.inf else a + math.log1p(math.exp(b - a))
+    return a if b == -np.inf or a == np.inf else a + math.log1p(math.exp(b - a))
 
 
 @kernel

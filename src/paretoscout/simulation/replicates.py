@@ -111,6 +111,7 @@ class Run:
         self.means = self.units.oriented(problem.means)
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.init(settings, self.setup)
+        self.kernels = algorithm.kernels_of(self.first_state)
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
@@ -190,7 +191,7 @@ class Replicate:
         """Play up to `n_rounds` more rounds."""
         run = self.run
         n_rounds = min(n_rounds, run.cap - self.samples)
-        self.state = run.algorithm.reserve(self.state, n_rounds)
+        self.state = run.kernels.reserve(self.state, n_rounds)
         self.stopped = player(self.state)(
             self.state,
             run.options,
@@ -204,7 +205,7 @@ class Replicate:
 
     def verdicts(self) -> Verdicts:
         """Return what is proven by now."""
-        return self.run.algorithm.verdicts(self.state, self.run.options)
+        return self.run.kernels.verdicts(self.state, self.run.options)
 
     def outcome(self) -> Outcome:
         """Return what there is to keep of a finished replicate."""
