@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test lint audit bench clean
+.PHONY: demo test lint audit reach bench clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -26,6 +26,9 @@ lint: $(VENV)/installed-dev
 
 audit: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.audit --json out/audit.json
+
+reach: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
 
 bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	$(BIN)/python -m benchmarks.speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json

@@ -23,7 +23,7 @@ from paretoscout.simulation.results import rate_interval
 LEVEL = 1e-4
 
 
-def instances() -> list[tuple[str, ps.Problem, float]]:
+def instances() -> list[tuple[str, ps.Problem, float | None]]:
     """Problems on which a width that is too narrow shows: gaps just above eps, arms just on the front, ties."""
     rng = np.random.default_rng(1)
     return [
@@ -31,9 +31,43 @@ def instances() -> list[tuple[str, ps.Problem, float]]:
         ("barely Pareto, K=2", ps.problems.gaussian([[0.0, 0.0], [0.3, -0.001]], sigma=1.0), 0.2),
         ("12 identical arms, L=1", ps.problems.gaussian(np.zeros((12, 1)), sigma=1.0), 0.3),
         ("20 arms near the front", ps.problems.gaussian(rng.normal(0, 0.1, (20, 2)), sigma=1.0), 0.3),
-        ("S5", ps.problems.load("s5"), 0.05),
+        ("S5 (linear where used)", ps.problems.load("s5"), 0.05),
+        (
+            "6 equal arms, linear d=5, L=1",
+            ps.problems.linear(np.vstack([np.eye(5), np.full(5, 0.2)]), np.zeros((5, 1)), 1.0),
+            0.4,
+        ),
+        ("linear K=50 d=5", random_linear(50, 5, 0.5), 0.1),
+        (
+            "correlated, different scales",
+            ps.problems.table(
+                correlated_rows(), arm="arm", metrics=[ps.Metric("a", "max", eps=0.5), ps.Metric("b", "min", eps=0.002)]
+            ),
+            None,
+        ),
         ("16 random arms", ps.problems.load("random-16"), 0.2),
     ]
+
+
+def random_linear(n_arms: int, d: int, sigma: float) -> ps.Problem:
+    rng = np.random.default_rng(2)
+    contexts = rng.normal(size=(n_arms, d))
+    return ps.problems.linear(
+        contexts / np.linalg.norm(contexts, axis=1, keepdims=True), rng.normal(size=(d, 2)), sigma
+    )
+
+
+def correlated_rows() -> dict[str, list[Any]]:
+    """Bounded, skewed, correlated noise, in units that differ a thousandfold; two arms just beyond eps."""
+    rng = np.random.default_rng(3)
+    frame: dict[str, list[Any]] = {"arm": [], "a": [], "b": []}
+    for arm, (a, b) in enumerate([(0.0, 0.0), (0.52, -0.0021), (0.3, 0.001), (-1.0, -0.004)]):
+        shared = rng.exponential(size=400).clip(max=4.0)
+        own = rng.exponential(size=400).clip(max=4.0)
+        frame["arm"] += [f"arm {arm}"] * 400
+        frame["a"] += list(a + shared - shared.mean())
+        frame["b"] += list(b + 0.003 * (shared + own - (shared + own).mean()))
+    return frame
 
 
 def audit(replicates: int) -> list[dict[str, Any]]:

@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
 
 #: Packages from outside that a part may import.
 OUTSIDE = {
+    "algorithms": {"numpy", "scipy"},
     "kernels": {"numpy", "numba"},
     "plots": {"numpy", "matplotlib"},
     "cli": {"click", "rich"},

@@ -31,7 +31,7 @@ def test_demo_decides_every_option_and_draws(tmp_path: Path) -> None:
 
 
 def test_demo_undecided_at_the_budget() -> None:
-    done = run("demo", "s5", "--eps", "0.05", "--max-samples", "100", "--json")
+    done = run("demo", "s5", "--algorithm", "multi-pfi", "--eps", "0.05", "--max-samples", "100", "--json")
     assert done.exit_code == 3
     verdicts = json.loads(done.output)
     assert verdicts["samples"] == 100
@@ -61,7 +61,7 @@ def test_compare_prints_writes_and_draws(tmp_path: Path) -> None:
     assert "pfiwr exploration=0.01 width_scale=0.1" in done.output
     assert sorted(path.name for path in out.iterdir()) == ["1-multi-pfi.npz", "2-pfiwr.npz", "compare.png"]
     rows = json.loads(run(*arguments, "--json").output)
-    assert [row["algorithm"] for row in rows] == ["multi-pfi", "uniform"]
+    assert [row["algorithm"] for row in rows] == ["scout", "multi-pfi", "uniform"]
     assert rows[0]["replicates"] == 5
 
 
@@ -145,9 +145,10 @@ def test_the_guarantee_says_what_it_rests_on() -> None:
 
 
 def test_what_is_not_known_is_not_claimed(tmp_path: Path) -> None:
-    done = run("demo", "s5", "--eps", "0.05", "--max-samples", "3", "--out", str(tmp_path / "x.png"))
+    few = ("demo", "s5", "--algorithm", "multi-pfi", "--eps", "0.05", "--max-samples", "3")
+    done = run(*few, "--out", str(tmp_path / "x.png"))
     assert "would have taken more than 3 samples" in done.output
-    verdicts = json.loads(run("demo", "s5", "--eps", "0.05", "--max-samples", "3", "--json").output)
+    verdicts = json.loads(run(*few, "--json").output)
     unmeasured = verdicts["options"][4]
     assert unmeasured["n"] == 0
     assert unmeasured["estimates"]["metric 1"] == {"value": None, "radius": None}

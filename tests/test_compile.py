@@ -61,6 +61,22 @@ def test_editing_a_helper_in_another_file_recompiles_its_callers(copied_kernels:
     assert run(CALL, copied_kernels) == "11 0", "stale code of the caller was used"
 
 
+def test_a_cache_that_names_a_class_that_is_gone_is_stale(copied_kernels: Path) -> None:
+    source = """
+        from typing import NamedTuple
+        from .compile import kernel
+        class {name}(NamedTuple):
+            x: float
+        @kernel
+        def caller(state):
+            return state.x
+        """
+    call = "from toy.kernels import caller as m; print(m.caller(m.{name}(2.5)))"
+    for name in ("Old", "New"):
+        (copied_kernels / "toy/kernels/caller.py").write_text(textwrap.dedent(source.format(name=name)))
+        assert run(call.format(name=name), copied_kernels) == "2.5"
+
+
 def test_bounds_checks_have_a_cache_of_their_own(copied_kernels: Path) -> None:
     (copied_kernels / "toy/kernels/caller.py").write_text(
         "from .compile import kernel\n@kernel\ndef caller(values, i):\n    return values[i]\n"

@@ -18,13 +18,23 @@ from paretoscout.streams import environment_stream
 
 pytestmark = pytest.mark.kernels
 
-EASY = ps.problems.gaussian([[1.0, 0.0], [0.0, 1.0], [0.3, -0.5], [-0.5, -0.5]], sigma=0.05, name="easy")
+MEANS = [[1.0, 0.0], [0.0, 1.0], [0.3, -0.5], [-0.5, -0.5]]
+EASY = ps.problems.gaussian(MEANS, sigma=0.05, name="easy")
+LINEAR = ps.problems.linear([[1, 0], [0, 1], [0.3, -0.5], [-0.5, -0.5]], np.eye(2), sigma=0.05, name="easy")
+
+
+@pytest.fixture(autouse=True, params=["tabular", "linear"])
+def easy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the suite twice: the same means with and without contexts that explain them."""
+    if request.param == "linear":
+        monkeypatch.setitem(globals(), "EASY", LINEAR)
+
 
 algorithms = pytest.mark.parametrize("algorithm", [get(name) for name in available()], ids=lambda a: a.name)
 
 
-def session_on(algorithm: Algorithm, problem: ps.Problem = EASY, eps: float = 0.3, seed: int = 0) -> Session:
-    setup, _ = setup_of(problem, algorithm.settings(), eps, 0.1)
+def session_on(algorithm: Algorithm, eps: float = 0.3, seed: int = 0) -> Session:
+    setup, _ = setup_of(EASY, algorithm.settings(), eps, 0.1)
     return Session(algorithm.settings(), setup, seed)
 
 

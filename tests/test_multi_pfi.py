@@ -70,7 +70,7 @@ def test_samples_with_noise(eps: float, mean: float) -> None:
     implementation fails with probability below 1e-5.
     """
     replicates = 100 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 1000
-    result = ps.simulate(ps.problems.load("s5"), eps=eps, delta=0.1, replicates=replicates, seed=7)
+    result = ps.simulate(ps.problems.load("s5"), "multi-pfi", eps=eps, delta=0.1, replicates=replicates, seed=7)
     error = np.hypot(result.samples.std() / replicates**0.5, 1.1)
     assert abs(result.samples.mean() - mean) < 5 * error
     assert result.success.mean() > 0.9

@@ -40,8 +40,8 @@ def test_same_seed_same_result_whatever_the_workers(algorithm: Any) -> None:
 
 
 def test_a_replicate_depends_on_its_number_alone() -> None:
-    few = ps.simulate(S5, eps=0.05, replicates=3, seed=4)
-    many = ps.simulate(S5, eps=0.05, replicates=9, seed=4)
+    few = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=3, seed=4)
+    many = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=9, seed=4)
     np.testing.assert_array_equal(few.samples, many.samples[:3])
     assert len(set(many.samples.tolist())) > 3
 
@@ -56,7 +56,7 @@ def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_at_max_samples_a_run_is_neither_stopped_nor_successful() -> None:
-    result = ps.simulate(S5, eps=0.0, replicates=4, max_samples=60)
+    result = ps.simulate(S5, "multi-pfi", eps=0.0, replicates=4, max_samples=60)
     assert not result.stopped.any()
     assert not result.success.any()
     assert (result.samples == 60).all()
@@ -78,9 +78,9 @@ def test_regret_and_its_curve() -> None:
 def test_eps_per_metric_is_the_unit() -> None:
     """Metrics in units of their own eps: the run is that of the scaled problem with eps 1."""
     eps = np.array([0.05, 0.1])
-    by_metric = ps.simulate(S5, eps=eps.tolist(), replicates=5, seed=2)
+    by_metric = ps.simulate(S5, "multi-pfi", eps=eps.tolist(), replicates=5, seed=2)
     scaled = ps.problems.gaussian(S5.means / eps, sigma=S5.sigma / eps)
-    by_hand = ps.simulate(scaled, eps=1.0, replicates=5, seed=2)
+    by_hand = ps.simulate(scaled, "multi-pfi", eps=1.0, replicates=5, seed=2)
     np.testing.assert_array_equal(by_metric.samples, by_hand.samples)
     np.testing.assert_allclose(by_metric.regret, by_hand.regret)
     np.testing.assert_array_equal(by_metric.scales, eps)
@@ -101,12 +101,14 @@ def test_directions_are_a_matter_of_sign() -> None:
 def test_ctrl_c_acts_within_a_replicate() -> None:
     """Endless replicates (two equal arms at eps 0): the interrupt acts within them."""
     endless = ps.problems.gaussian([[0.0, 0.0], [0.0, 0.0]], sigma=1.0)
-    ps.simulate(endless, replicates=1, max_samples=100)  # compiled beforehand, so that the time below is of the run
+    ps.simulate(
+        endless, "multi-pfi", replicates=1, max_samples=100
+    )  # compiled beforehand, so that the time below is of the run
     timer = threading.Timer(1.0, _thread.interrupt_main)
     timer.start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        ps.simulate(endless, replicates=4, max_samples=10**12, workers=2)
+        ps.simulate(endless, "multi-pfi", replicates=4, max_samples=10**12, workers=2)
     assert time.monotonic() - began < 5, "not within a replicate (which would take days)"
 
 
@@ -124,12 +126,12 @@ def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch)
         return original(run, index, report)
 
     monkeypatch.setattr(replicates.Run, "replicate", interrupt_at_six)
-    result = ps.simulate(S5, eps=0.05, replicates=50, workers=1)
+    result = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=50, workers=1)
     assert "6 replicates (of 50: interrupted)" in str(result.summary())
     assert result.replicates.tolist() == [0, 1, 2, 3, 4, 5]
     assert result.asked == 50
     monkeypatch.undo()
-    whole = ps.simulate(S5, eps=0.05, replicates=6)
+    whole = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=6)
     np.testing.assert_array_equal(result.samples, whole.samples)
 
 
@@ -141,7 +143,7 @@ def test_a_failure_in_a_worker_is_raised(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(replicates.Run, "replicate", broken)
     with pytest.raises(ZeroDivisionError, match="on purpose"):
-        ps.simulate(S5, replicates=3)
+        ps.simulate(S5, "multi-pfi", replicates=3)
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
@@ -173,13 +175,13 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
 
 
 def test_summary() -> None:
-    result = ps.simulate(S5, eps=0.05, replicates=40, seed=1)
+    result = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=40, seed=1)
     summary = result.summary()
     assert summary.samples_interval[0] < summary.samples_mean < summary.samples_interval[1]
     assert summary.success_rate == 1.0
     assert summary.success_interval == pytest.approx((0.025 ** (1 / 40), 1.0))
     assert summary.as_dict()["promised"] == 0.9
-    alone = ps.simulate(S5, eps=0.05, replicates=1).summary()
+    alone = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=1).summary()
     assert alone.samples_interval == (-np.inf, np.inf)
     assert alone.as_dict()["samples_interval"] is None
 
@@ -212,7 +214,7 @@ def test_clopper_pearson() -> None:
 )
 def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises((InvalidInput, UnknownName)) as caught:
-        ps.simulate(S5, **{"replicates": 1, "max_samples": 10, **change})
+        ps.simulate(S5, **{"algorithm": "multi-pfi", "replicates": 1, "max_samples": 10, **change})
     assert message in str(caught.value)
 
 

@@ -22,6 +22,7 @@ def setup_of(problem: Problem, settings: Settings, eps: Eps | None, delta: float
         sigma=sigma / units.scales,
         contexts=problem.contexts,
         theta_max=problem.theta_max(units),
+        explained=problem.theta is not None,
         noise=noise,
     )
     return setup, units

@@ -75,7 +75,7 @@ class VerdictTable:
                     "n": int(self.counts[k]),
                     "estimates": {
                         metric.name: {
-                            "value": float(self.estimates[k, i]) if self.counts[k] else None,
+                            "value": float(self.estimates[k, i]) if math.isfinite(self.radii[k, i]) else None,
                             "radius": float(self.radii[k, i]) if math.isfinite(self.radii[k, i]) else None,
                         }
                         for i, metric in enumerate(self.metrics)

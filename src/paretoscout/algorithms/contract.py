@@ -25,6 +25,7 @@ class Setup:
     sigma: FloatArray  # (L,) noise scale
     contexts: FloatArray | None = None  # (K, d)
     theta_max: float | None = None  # largest norm of a column of the parameters, where it is known
+    explained: bool = False  # whether the means are known to be linear in the contexts
     noise: str = "sigma given"  # what is assumed of the noise, for people to read
 
     def __post_init__(self) -> None:

@@ -72,7 +72,7 @@ def _problem_options(command: Any) -> Any:
 
 @main.command(short_help="Watch the front of a problem being proven.")
 @click.argument("problem", default="compressors")
-@click.option("--algorithm", default="multi-pfi", show_default=True, help="See: paretoscout algorithms")
+@click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -131,7 +131,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 @click.argument("problem", default="compressors")
 @click.option(
     "--algorithms",
-    default="multi-pfi,uniform",
+    default="scout,multi-pfi,uniform",
     show_default=True,
     metavar="NAME[:SETTING=VALUE...],...",
     help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1",

@@ -1,12 +1,14 @@
 """`@kernel` and `@allocating_kernel`: the one place for compiler flags, the cache key and the fallback without a cache.
 
-Three facts about numba shaped this file; each has a test in `tests/test_compile.py`.
+Four facts about numba shaped this file; each has a test in `tests/test_compile.py`.
 
 * A cached kernel is keyed on the file it stands in, not on the helpers it calls. Editing a helper in
   another file would leave the caller's machine code stale, silently. So the key is a digest of all
   sources that hold kernels: any edit recompiles everything, once.
 * Code compiled without bounds checks is reused from the cache even when `NUMBA_BOUNDSCHECK=1` asks for
   checks. So that setting is part of the key.
+* The cache names the classes of states. Where an older version had one that is gone, its index fails to load; it
+  counts as stale instead.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 """
 
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 config: Any = numba.config  # its attributes are made at run time
 
@@ -73,9 +76,20 @@ def _compile(function: F, extra: Any) -> F:
         if "locator" not in str(problem):
             raise
         return cast(F, numba.njit(cache=False, **FLAGS, **extra)(function))
-    cache_file = compiled._cache._cache_file
-    cache_file._source_stamp = (sources_digest(), cache_file._source_stamp)
+    cache = compiled._cache
+    stamp = (sources_digest(), cache._cache_file._source_stamp)
+    cache._cache_file = _Index(cache.cache_path, cache._impl.filename_base, stamp)  # type: ignore[no-untyped-call]
     return cast(F, compiled)
+
+
+class _Index(IndexDataCacheFile):
+    """A cache index that other sources may have written."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            return {}  # it names a class that is gone: as stale as another digest
 
 
 @cache

@@ -19,6 +19,9 @@ UNDECIDED = 0
 FRONT = 1
 DOMINATED = 2
 
+#: What a sample of a faultless arm costs at regret_weight = 1, in units of the mean gap.
+LEAST_COST = 0.005
+
 
 @kernel
 def surely_dominates(j: int, k: int, values: FloatArray, radii: FloatArray) -> bool:
@@ -45,6 +48,14 @@ def may_be_covered(k: int, j: int, values: FloatArray, radii: FloatArray, slack:
         if values[k, metric] + slack[metric] - values[j, metric] > radii[k, metric] + radii[j, metric]:
             return False
     return True
+
+
+@kernel
+def cost_of(gap: float, mean_gap: float, regret_weight: float) -> float:
+    """What one sample of an arm costs: 1 at regret_weight 0; its estimated gap, with a small floor, at 1."""
+    if regret_weight == 0.0 or mean_gap == 0.0:
+        return 1.0
+    return max(LEAST_COST, (1.0 - regret_weight) / regret_weight) + gap / mean_gap
 
 
 @kernel

@@ -36,7 +36,7 @@ N_LOGGED = 200
 
 def simulate(
     problem: Problem,
-    algorithm: str | Settings = "multi-pfi",
+    algorithm: str | Settings = "scout",
     *,
     eps: Eps | None = None,
     delta: float = 0.1,

@@ -16,7 +16,7 @@ SLICE_ROUNDS = 20_000
 
 def watch(
     problem: Problem,
-    algorithm: str | Settings = "multi-pfi",
+    algorithm: str | Settings = "scout",
     *,
     eps: Eps | None = None,
     delta: float = 0.1,

@@ -1,0 +1,398 @@
+"""Scout for arms whose means are linear in their contexts: every sample tells something of every arm."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from ..errors import InvalidInput
+from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.compile import allocating_kernel, kernel
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, closest_rival, cost_of, margin, strongest
+from ..kernels.dispatch import Verdicts
+from ..kernels.evidence import log_evidence_along
+from .contract import Accepts, Kernels, Setup
+
+#: Scales of the mixture: the largest is (6 + 2.5 d) 4 sigma^2 / eps^2 (4096 where eps is 0), each next an eighth.
+SCALE_WEIGHTS = (0.4, 0.3, 0.15, 0.15)
+N_SCALES = len(SCALE_WEIGHTS)
+#: All arms are tested again after this share more samples.
+CHECK_GROWTH = 0.02
+
+
+class LinearScoutOptions(NamedTuple):
+    contexts: FloatArray  # (K, d) whitened: their mean outer product is the unit matrix
+    twins: IntArray  # (K,) the first arm with the same context
+    first_arms: IntArray  # (d,) arms that span all dimensions, pulled first
+    eps: FloatArray  # (L,)
+    sigma: FloatArray  # (L,)
+    rhos: FloatArray  # (L, R)
+    log_weights: FloatArray  # (R,)
+    threshold: float  # log(L / delta): the evidence holds for all pairs at once
+    regret_weight: float
+    no_ticket: FloatArray  # (0,)
+
+
+class LinearScoutState(NamedTuple):
+    pulls: IntArray  # (K,)
+    gram: FloatArray  # (d, d) A = sum x x^T
+    factor: FloatArray  # (d, d) its factor, once it is invertible
+    reach: IntArray  # (d,)
+    right: FloatArray  # (d, L) sum x Y
+    theta: FloatArray  # (d, L) least squares estimate
+    means: FloatArray  # (K, L) as of the last check
+    solved: FloatArray  # (K, d) A^-1 x as of the last check
+    log_prices: FloatArray  # (L, R) log w - 1/2 log det(I + A / rho) as of the last check
+    progress: FloatArray  # (K,) evidence of the pair that decides the arm, as of when it was last looked at
+    rival: IntArray  # (K,) the other arm of that pair
+    route: IntArray  # (K,) 1: towards elimination, 0: towards acceptance
+    gaps: FloatArray  # (K,)
+    mean_gap: FloatArray  # (1,)
+    status: IntArray  # (K,)
+    beaten_by: IntArray  # (K,)
+    counters: IntArray  # (3,)
+    scratch: FloatArray  # (d,)
+    column: FloatArray  # (d, 1)
+    shifted: FloatArray  # (d, d)
+    standing: IntArray  # (K,) arms not eliminated, as of the last check
+    leaders: IntArray  # (K,) those of them that no other one beats by the estimates
+    no_radii: FloatArray  # (K, L) zeros
+
+
+TOTAL, N_UNDECIDED, CHECK_AT = 0, 1, 2
+
+
+def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearScoutOptions]:
+    """Whiten the contexts, choose arms that span them, fix the scales before the data."""
+    K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
+    if setup.contexts is None:
+        raise InvalidInput("contexts of algorithm 'scout' must be given for model='linear', got none")
+    U, s, _ = np.linalg.svd(setup.contexts, full_matrices=False)
+    rank = int(np.count_nonzero(s > s.max(initial=0.0) * max(setup.contexts.shape) * np.finfo(float).eps))
+    if rank == 0:
+        raise InvalidInput("contexts of algorithm 'scout' must not all be zero")
+    # dimensions that no arm uses are left out: coordinates in the span, scaled so that their mean square is 1
+    contexts = np.ascontiguousarray(U[:, :rank] * np.sqrt(K))
+    _, twins = np.unique(setup.contexts, axis=0, return_inverse=True)
+    first = {int(group): k for k, group in reversed(list(enumerate(twins.ravel())))}
+    pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = (6.0 + 2.5 * rank) * 4.0 * (setup.sigma / setup.eps) ** 2
+    top = np.where((setup.eps > 0) & (setup.sigma > 0), top, 4096.0)
+    options = LinearScoutOptions(
+        contexts=contexts,
+        twins=np.array([first[int(group)] for group in twins.ravel()], np.int64),
+        first_arms=np.sort(pivots[:rank]).astype(np.int64),
+        eps=setup.eps.copy(),
+        sigma=setup.sigma.copy(),
+        rhos=top[:, None] / 8.0 ** np.arange(R),
+        log_weights=np.log(SCALE_WEIGHTS),
+        threshold=math.log(L / setup.delta),
+        regret_weight=regret_weight,
+        no_ticket=np.empty(0),
+    )
+    state = LinearScoutState(
+        pulls=np.zeros(K, np.int64),
+        gram=np.zeros((rank, rank)),
+        factor=np.zeros((rank, rank)),
+        reach=np.full(rank, rank - 1, np.int64),
+        right=np.zeros((rank, L)),
+        theta=np.zeros((rank, L)),
+        means=np.zeros((K, L)),
+        solved=np.zeros((K, rank)),
+        log_prices=np.zeros((L, R)),
+        progress=np.full(K, -np.inf),
+        rival=np.full(K, -1, np.int64),
+        route=np.zeros(K, np.int64),
+        gaps=np.zeros(K),
+        mean_gap=np.zeros(1),
+        status=np.full(K, UNDECIDED, np.int64),
+        beaten_by=np.full(K, -1, np.int64),
+        counters=np.array([0, K, 0], np.int64),
+        scratch=np.zeros(rank),
+        column=np.zeros((rank, 1)),
+        shifted=np.zeros((rank, rank)),
+        standing=np.zeros(K, np.int64),
+        leaders=np.zeros(K, np.int64),
+        no_radii=np.zeros((K, L)),
+    )
+    return state, options
+
+
+@kernel
+def spans(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+    """Whether the arms that span all dimensions have been pulled, so that A is invertible."""
+    pulled = 0
+    for arm in options.first_arms:
+        pulled += min(1, state.pulls[arm])
+    return pulled == options.first_arms.shape[0]
+
+
+@kernel
+def choose(
+    state: LinearScoutState, options: LinearScoutOptions, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
+    """The spanning arms first; then the arm that tells most, per cost, about the most ambiguous pair."""
+    for arm in options.first_arms:
+        if state.pulls[arm] + pending[arm] == 0:
+            return arm, options.no_ticket
+    if not spans(state, options):  # all of them are on their way: more of the same until they are in
+        return options.first_arms[0], options.no_ticket
+    k = most_ambiguous(state)
+    for _ in range(8):  # others may have become more ambiguous since they were last looked at
+        look_again(state, options, k)
+        other = most_ambiguous(state)
+        if other == k:
+            break
+        k = other
+    return most_telling(state, options, k, pending), options.no_ticket
+
+
+@kernel
+def most_ambiguous(state: LinearScoutState) -> int:
+    """The undecided arm with the least evidence on the pair that decides it."""
+    found, least = -1, np.inf
+    for k in range(state.pulls.shape[0]):
+        if state.status[k] == UNDECIDED and (found < 0 or state.progress[k] < least):
+            found, least = k, state.progress[k]
+    return found
+
+
+@kernel
+def look_again(state: LinearScoutState, options: LinearScoutOptions, k: int) -> None:
+    """Renew the evidence of the pair that decides k."""
+    j = state.rival[k]
+    if j < 0:
+        return
+    d = options.contexts.shape[1]
+    for i in range(d):
+        state.column[i, 0] = options.contexts[k, i] - options.contexts[j, i]
+    solve(state.factor, state.reach, state.column)
+    a, b = 0.0, 0.0
+    for i in range(d):
+        a += (options.contexts[k, i] - options.contexts[j, i]) * state.column[i, 0]
+        b += state.column[i, 0] * state.column[i, 0]
+    evidence = np.inf if state.route[k] == 1 else -np.inf
+    for metric in range(state.means.shape[1]):
+        difference = 0.0
+        for i in range(d):
+            difference += (options.contexts[k, i] - options.contexts[j, i]) * state.theta[i, metric]
+        if state.route[k] == 1:
+            evidence = min(evidence, pair_evidence(state, options, metric, -difference, a, b))
+        else:
+            evidence = max(evidence, pair_evidence(state, options, metric, difference + options.eps[metric], a, b))
+    state.progress[k] = evidence
+
+
+@kernel
+def pair_evidence(
+    state: LinearScoutState, options: LinearScoutOptions, metric: int, difference: float, a: float, b: float
+) -> float:
+    """Log e-value along a direction; below zero, for the order among arms, where the difference is negative."""
+    if difference <= 0.0:
+        return -0.5 * difference * difference / max(options.sigma[metric] * options.sigma[metric] * a, 1e-300)
+    return log_evidence_along(difference, a, b, options.sigma[metric], options.rhos[metric], state.log_prices[metric])
+
+
+@kernel
+def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, pending: IntArray) -> int:
+    """The arm whose sample most reduces the variance along x_k - x_j, per cost; leverages as of the last check."""
+    K, d = options.contexts.shape
+    j = state.rival[k]
+    if j < 0:
+        return k
+    for i in range(d):
+        state.column[i, 0] = options.contexts[k, i] - options.contexts[j, i]
+    solve(state.factor, state.reach, state.column)
+    found, most = k, -1.0
+    for arm in range(K):
+        along, leverage = 0.0, 0.0
+        for i in range(d):
+            along += state.column[i, 0] * options.contexts[arm, i]
+            leverage += state.solved[arm, i] * options.contexts[arm, i]
+        crowd = 1.0 + pending[arm] * leverage  # what is on its way tells the same
+        gain = along * along / ((1.0 + leverage) * crowd * crowd)
+        gain /= cost_of(state.gaps[arm], state.mean_gap[0], options.regret_weight)
+        if gain > most:
+            found, most = arm, gain
+    return found
+
+
+@kernel
+def update(
+    state: LinearScoutState,
+    options: LinearScoutOptions,
+    arm: int,
+    ticket: FloatArray,
+    outcome: FloatArray,
+    observed: BoolArray,
+) -> None:
+    """Add the sample to A and to the estimate; test all arms at growing intervals."""
+    d = options.contexts.shape[1]
+    was_spanned = spans(state, options)
+    state.counters[TOTAL] += 1
+    state.pulls[arm] += 1
+    for i in range(d):
+        for j in range(i, d):
+            state.gram[i, j] += options.contexts[arm, i] * options.contexts[arm, j]
+        for metric in range(outcome.shape[0]):
+            state.right[i, metric] += options.contexts[arm, i] * outcome[metric]
+    if was_spanned:
+        for i in range(d):
+            state.scratch[i] = options.contexts[arm, i]
+        add_outer_product(state.factor, state.reach, state.scratch)
+    elif spans(state, options):
+        copy_into(state.factor, state.gram)
+        factorise(state.factor, state.reach)
+    else:
+        return
+    copy_into(state.theta, state.right)
+    solve(state.factor, state.reach, state.theta)
+    if state.counters[TOTAL] >= state.counters[CHECK_AT]:
+        state.counters[CHECK_AT] = state.counters[TOTAL] + 1 + int(CHECK_GROWTH * state.counters[TOTAL])
+        check(state, options)
+
+
+@kernel
+def check(state: LinearScoutState, options: LinearScoutOptions) -> None:
+    """Bring means, inverses and prices up to date, then look at all pairs of undecided arms."""
+    K, d = options.contexts.shape
+    L, R = state.log_prices.shape
+    for k in range(K):
+        for i in range(d):
+            state.column[i, 0] = options.contexts[k, i]
+        solve(state.factor, state.reach, state.column)
+        for i in range(d):
+            state.solved[k, i] = state.column[i, 0]
+        for metric in range(L):
+            mean = 0.0
+            for i in range(d):
+                mean += options.contexts[k, i] * state.theta[i, metric]
+            state.means[k, metric] = mean
+    for metric in range(L):
+        for r in range(R):
+            rho = options.rhos[metric, r]
+            for i in range(d):
+                state.reach[i] = d - 1
+                for j in range(i, d):
+                    state.shifted[i, j] = state.gram[i, j] / rho
+                state.shifted[i, i] += 1.0
+            factorise(state.shifted, state.reach)
+            half_log_det = 0.0
+            for i in range(d):
+                half_log_det += 0.5 * math.log(state.shifted[i, i])
+            state.log_prices[metric, r] = options.log_weights[r] - half_log_det
+    n_standing = 0
+    for k in range(K):
+        if state.status[k] != DOMINATED:
+            state.standing[n_standing] = k
+            n_standing += 1
+    standing = state.standing[:n_standing]
+    leaders = state.leaders[: strongest(standing, state.means, state.no_radii, state.leaders)]
+    total = 0.0
+    for k in range(K):
+        state.gaps[k] = 0.0
+        for j in leaders:
+            state.gaps[k] = max(state.gaps[k], margin(j, k, state.means))
+        total += state.gaps[k]
+    state.mean_gap[0] = total / K
+    for k in standing:
+        if state.status[k] == UNDECIDED:
+            judge(state, options, k, standing, leaders)
+
+
+@kernel
+def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing: IntArray, leaders: IntArray) -> None:
+    """Look for the arm that most clearly dominates k, and for the one that k least clearly escapes."""
+    L = state.means.shape[1]
+    best, against = -1, -np.inf
+    worst, in_favour = -1, np.inf
+    for j in leaders:  # whoever dominates k by the estimates, one of these does so more clearly
+        if options.twins[j] != options.twins[k] and margin(j, k, state.means) > 0.0:
+            a, b = pair_variances(state, options, k, j)
+            evidence = np.inf
+            ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
+            for metric in range(L):
+                difference = state.means[j, metric] - state.means[k, metric]
+                evidence = min(evidence, pair_evidence(state, options, metric, difference, a, b))
+                ahead = ahead and difference >= options.eps[metric]
+            if evidence > against:
+                best, against = j, evidence
+            if ahead:
+                worst, in_favour = j, -np.inf
+    if in_favour == np.inf:
+        for j in standing:
+            if options.twins[j] == options.twins[k]:
+                continue  # arms with equal contexts have equal means: neither dominates the other
+            a, b = pair_variances(state, options, k, j)
+            evidence = -np.inf
+            for metric in range(L):
+                difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
+                evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
+            if evidence < in_favour:
+                worst, in_favour = j, evidence
+    if against >= options.threshold:
+        state.status[k] = DOMINATED
+        state.beaten_by[k] = best
+        state.counters[N_UNDECIDED] -= 1
+    elif in_favour >= options.threshold:
+        state.status[k] = FRONT
+        state.counters[N_UNDECIDED] -= 1
+    elif against > in_favour:
+        state.progress[k], state.rival[k], state.route[k] = against, best, 1
+    else:
+        state.progress[k], state.rival[k], state.route[k] = in_favour, worst, 0
+
+
+@kernel
+def pair_variances(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> tuple[float, float]:
+    """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check."""
+    a, b = 0.0, 0.0
+    for i in range(options.contexts.shape[1]):
+        step = state.solved[k, i] - state.solved[j, i]
+        a += (options.contexts[k, i] - options.contexts[j, i]) * step
+        b += step * step
+    return max(a, 0.0), b
+
+
+@allocating_kernel
+def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
+    """Estimates by the model as of the last check, with their intervals."""
+    K, L = state.means.shape
+    radii = np.full((K, L), np.inf)
+    if spans(state, options):
+        for k in range(K):
+            a, b = 0.0, 0.0
+            for i in range(options.contexts.shape[1]):
+                a += options.contexts[k, i] * state.solved[k, i]
+                b += state.solved[k, i] * state.solved[k, i]
+            for metric in range(L):
+                for r in range(options.rhos.shape[1]):
+                    exponent = options.threshold - state.log_prices[metric, r]
+                    radius = options.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
+                    radii[k, metric] = min(radii[k, metric], radius)
+    rival = state.beaten_by.copy()
+    for k in range(K):
+        if state.status[k] == UNDECIDED:
+            rival[k] = closest_rival(k, state.means, radii, state.status)
+    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
+
+
+@kernel
+def done(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+    """Whether every arm has its verdict."""
+    return state.counters[N_UNDECIDED] == 0
+
+
+KERNELS = Kernels(
+    state=LinearScoutState,
+    choose=choose,
+    update=update,
+    verdicts=verdicts,
+    done=done,
+    accepts=Accepts(pending=True, unasked=True),
+)

@@ -1,0 +1,221 @@
+"""E-values: against scipy and dense algebra, and against what they promise when sampling is adversarial."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+from scipy.stats import binom, norm
+
+import paretoscout as ps
+from paretoscout.algorithms import Scout, scout_linear, scout_tabular
+from paretoscout.errors import InvalidInput
+from paretoscout.kernels.evidence import (
+    half_normal_exponent,
+    least_split,
+    log_evidence_above,
+    log_evidence_along,
+    log_sum,
+)
+from paretoscout.session import Session
+from paretoscout.start import setup_of
+
+pytestmark = pytest.mark.kernels
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
+def naive_exponent(z: float) -> float:
+    return 0.5 * z * z + float(np.log(2.0) + norm.logcdf(z))
+
+
+def naive_evidence(
+    difference: float, n_i: int, n_j: int, sigma: float, rhos: list[float], weights: list[float]
+) -> float:
+    """The formula as it stands, with a general minimiser."""
+    terms = []
+    for rho, weight in zip(rhos, weights, strict=True):
+        s_i = sigma * np.sqrt(n_i + rho) / n_i
+        s_j = sigma * np.sqrt(n_j + rho) / n_j
+
+        def split(u: float, s_i: float = s_i, s_j: float = s_j) -> float:
+            return naive_exponent(u / s_i) + naive_exponent((difference - u) / s_j)
+
+        reach = abs(difference) + 60 * (s_i + s_j)
+        least = minimize_scalar(split, bounds=(-reach, difference + reach), method="bounded", options={"xatol": 1e-10})
+        price = np.log(weight) - 0.5 * np.log((1 + n_i / rho) * (1 + n_j / rho))
+        terms.append(price + least.fun)
+    return float(logsumexp(terms))
+
+
+@given(st.floats(-60, 12))
+def test_half_normal_exponent(z: float) -> None:
+    value, slope, curve = half_normal_exponent(z)
+    h = 1e-5
+    assert value == pytest.approx(naive_exponent(z), abs=1e-11)
+    assert slope == pytest.approx((naive_exponent(z + h) - naive_exponent(z - h)) / (2 * h), abs=1e-5)
+    assert 0 < curve <= 1
+
+
+@given(st.floats(0.001, 5), st.integers(1, 5000), st.integers(1, 5000), st.floats(0.05, 3))
+@settings(deadline=None, max_examples=60)
+def test_tabular_evidence_equals_its_formula(difference: float, n_i: int, n_j: int, sigma: float) -> None:
+    rhos, weights = [400.0, 20.0, 1.0], [0.5, 0.3, 0.2]
+    expected = naive_evidence(difference, n_i, n_j, sigma, rhos, weights)
+    got = log_evidence_above(difference, float(n_i), float(n_j), sigma, np.array(rhos), np.log(weights), -np.inf)
+    assert got == pytest.approx(expected, abs=1e-6 * (1 + abs(expected)))
+    # where it cannot reach what is asked for, a bound from above is returned that does not reach it either
+    asked = expected + 5.0
+    assert (
+        expected - 1e-6
+        <= log_evidence_above(difference, float(n_i), float(n_j), sigma, np.array(rhos), np.log(weights), asked)
+        < asked
+    )
+
+
+def test_one_sided_gains_on_two_sided() -> None:
+    """Between 0.9 and 1.4 nats, as the theory says, at the level where decisions fall."""
+    n, rho = 400.0, 100.0
+    variance = 2 * (n + rho) / n**2
+    difference = np.sqrt(2 * 10.0 * variance)
+    two_sided = -np.log1p(n / rho) + 0.5 * difference**2 / variance
+    one_sided = log_evidence_above(difference, n, n, 1.0, np.array([rho]), np.zeros(1), -np.inf)
+    assert 0.9 < one_sided - two_sided < 1.4
+
+
+def test_no_evidence_where_there_is_none() -> None:
+    rhos, weights = np.array([1.0]), np.zeros(1)
+    assert log_evidence_above(-0.1, 5.0, 5.0, 1.0, rhos, weights, 0.0) == -np.inf
+    assert log_evidence_above(0.1, 0.0, 5.0, 1.0, rhos, weights, 0.0) == -np.inf
+    assert log_evidence_above(0.1, 5.0, 5.0, 0.0, rhos, weights, 0.0) == np.inf
+    assert log_evidence_along(0.0, 1.0, 1.0, 1.0, rhos, weights) == -np.inf
+    assert log_sum(-np.inf, -np.inf) == -np.inf
+    assert log_sum(np.inf, np.inf) == np.inf
+    assert log_sum(1.0, 2.0) == pytest.approx(np.logaddexp(1.0, 2.0))
+    assert least_split(1.0, 0.3, 0.3) == pytest.approx(2 * naive_exponent(0.5 / 0.3))
+
+
+def test_linear_widths() -> None:
+    """Worked numbers of the pair widths of S5 with 20 pulls of each arm (rho 1, sigma 1, delta 0.1, L 2)."""
+    X = ps.problems.load("s5").contexts
+    assert X is not None
+    A = 20 * X.T @ X
+    price = -0.5 * np.linalg.slogdet(np.eye(3) + A)[1]
+    for i, j, width in [(0, 3, 0.751945), (1, 3, 0.722739), (4, 3, 0.428721), (2, 3, 0.764490)]:
+        z = X[i] - X[j]
+        w = np.linalg.solve(A, z)
+        e = log_evidence_along(width, float(z @ w), float(w @ w), 1.0, np.ones(1), np.array([price]))
+        assert e == pytest.approx(np.log(2 / 0.1), abs=2e-4)
+
+
+@pytest.mark.skipif(UNCOMPILED, reason="too slow uncompiled")
+def test_evidence_keeps_its_promise_under_adversarial_sampling() -> None:
+    """Two equal arms, always sampling the one that looks worse: 1 / alpha is exceeded at most with probability alpha.
+
+    2000 runs, alpha 0.2. A valid process exceeds in more than 475 runs with probability below 1e-5 (binomial tail), and
+    a fixed-n interval used at every step would exceed in most.
+    """
+    alpha, runs, exceeded, naive_exceeded = 0.2, 2000, 0, 0
+    rhos, weights = np.array([100.0, 10.0, 1.0]), np.log([0.4, 0.3, 0.3])
+    rng = np.random.default_rng(0)
+    for _ in range(runs):
+        sums, n = rng.standard_normal(2), np.ones(2)
+        seen = naive_seen = False
+        noise = rng.standard_normal(300)
+        for value in noise:
+            arm = int(sums[1] / n[1] < sums[0] / n[0])
+            sums[arm] += value
+            n[arm] += 1
+            lead = sums[0] / n[0] - sums[1] / n[1]
+            if lead > 0:
+                seen |= log_evidence_above(lead, n[0], n[1], 1.0, rhos, weights, np.log(1 / alpha)) >= np.log(1 / alpha)
+                naive_seen |= lead / np.sqrt(1 / n[0] + 1 / n[1]) > norm.ppf(1 - alpha)
+        exceeded += seen
+        naive_exceeded += naive_seen
+    limit = int(binom.ppf(1 - 1e-5, runs, alpha))
+    assert exceeded <= limit
+    assert naive_exceeded > limit
+
+
+def test_the_linear_state_is_least_squares() -> None:
+    problem = ps.problems.load("s5")
+    setup, _ = setup_of(problem, Scout(), 0.0, 0.001)
+    session = Session(Scout(), setup)
+    assert isinstance(session.state, scout_linear.LinearScoutState)
+    rng = np.random.default_rng(0)
+    arms, values = [], []
+    for _ in range(40):
+        question = session.ask()
+        outcome = problem.means[question.arm] + 0.1 * rng.standard_normal(2)
+        session.tell(question, outcome)
+        arms.append(question.arm)
+        values.append(outcome)
+    assert problem.contexts is not None
+    X, Y = problem.contexts[arms], np.array(values)
+    theta = np.linalg.lstsq(X, Y, rcond=None)[0]
+    np.testing.assert_allclose(session.options.contexts @ session.state.theta, problem.contexts @ theta, atol=1e-9)
+    gram = session.options.contexts[arms].T @ session.options.contexts[arms]
+    np.testing.assert_allclose(np.triu(session.state.gram), np.triu(gram), atol=1e-9)
+    np.testing.assert_allclose(session.options.contexts.T @ session.options.contexts / 5, np.eye(3), atol=1e-12)
+
+
+def test_contexts_that_do_not_span_and_equal_contexts() -> None:
+    """Features that depend on each other are no obstacle; arms with equal contexts are equal, also at eps 0."""
+    contexts = [[1, 0, 1], [1, 0, 1], [0, 1, 1], [0.5, 0.0, 0.5]]
+    theta = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    problem = ps.problems.linear(contexts, theta, sigma=0.1)
+    result = ps.simulate(problem, "scout", eps=0.0, replicates=3, max_samples=20_000)
+    assert result.fronts[:, :3].all()
+
+
+def test_tabular_evidence_leaves_the_pilot_out() -> None:
+    setup, _ = setup_of(ps.problems.load("four-arms"), Scout(), 0.1, 0.1)
+    session = Session(Scout(), setup)
+    assert isinstance(session.state, scout_tabular.ScoutState)
+    for value in (7.0, 1.0, 3.0):
+        session.add(2, [value, value])
+    assert session.state.pilot[2].tolist() == [7.0, 7.0]
+    assert session.state.counts[2].tolist() == [2.0, 2.0]
+    assert session.state.means[2].tolist() == [2.0, 2.0]
+
+
+def test_missing_metrics_count_for_what_they_say() -> None:
+    setup, _ = setup_of(ps.problems.load("four-arms"), Scout(), 0.1, 0.1)
+    session = Session(Scout(), setup)
+    for _ in range(3):
+        session.add(0, [1.0, np.nan], np.array([True, False]))
+    assert session.state.counts[0].tolist() == [2.0, 0.0]
+    assert np.isinf(session.verdicts().radii[0, 1])
+
+
+def test_dial_trades_samples_for_regret() -> None:
+    if UNCOMPILED:
+        pytest.skip("too slow uncompiled")
+    problem = ps.problems.load("four-arms")
+    few = ps.simulate(problem, Scout(regret_weight=0.0), eps=0.1, replicates=60)
+    low = ps.simulate(problem, Scout(regret_weight=0.9), eps=0.1, replicates=60)
+    rival = ps.simulate(problem, "multi-pfi", eps=0.1, replicates=60)
+    assert few.success.mean() > 0.8
+    assert low.success.mean() > 0.8
+    assert np.median(few.samples) < 0.8 * np.median(low.samples)
+    assert low.regret.mean() < 0.8 * few.regret.mean()
+    default = ps.simulate(problem, "scout", eps=0.1, replicates=60)
+    assert np.median(default.samples) < 0.3 * np.median(rival.samples)
+    assert default.regret.mean() < 0.3 * rival.regret.mean()
+
+
+def test_settings_are_checked() -> None:
+    for bad, message in [
+        ({"regret_weight": 1.5}, "regret_weight of Scout must be from 0 to 1, got 1.5"),
+        ({"regret_weight": -0.1}, "regret_weight of Scout must be"),
+        ({"model": "quadratic"}, "model of Scout must be 'tabular', 'linear' or None"),
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            Scout(**bad)  # type: ignore[arg-type]
+        assert message in str(caught.value)
+    with pytest.raises(InvalidInput, match="contexts of algorithm 'scout' must be given"):
+        ps.simulate(ps.problems.load("four-arms"), Scout(model="linear"), replicates=1)
