@@ -62,7 +62,7 @@ def test_half_normal_exponent(z: float) -> None:
 
 
 @given(st.floats(0.001, 5), st.integers(1, 5000), st.integers(1, 5000), st.floats(0.05, 3))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_tabular_evidence_equals_its_formula(difference: float, n_i: int, n_j: int, sigma: float) -> None:
     rhos, weights = [400.0, 20.0, 1.0], [0.5, 0.3, 0.2]
     expected = naive_evidence(difference, n_i, n_j, sigma, rhos, weights)
@@ -181,6 +181,26 @@ def test_tabular_evidence_leaves_the_pilot_out() -> None:
     assert session.state.pilot[2].tolist() == [7.0, 7.0]
     assert session.state.counts[2].tolist() == [2.0, 2.0]
     assert session.state.means[2].tolist() == [2.0, 2.0]
+
+
+def test_nothing_is_eliminated_before_all_pilots_are_in() -> None:
+    setup, _ = setup_of(ps.problems.gaussian([[9.0], [0.0], [5.0]], sigma=0.1), Scout(), 0.1, 0.1)
+    session = Session(Scout(), setup)
+    for _ in range(50):
+        session.add(0, [9.0])
+        session.add(1, [0.0])
+    assert session.verdicts().status.tolist() == [0, 0, 0]
+    session.add(2, [5.0])
+    session.add(1, [0.0])
+    assert session.verdicts().status[1] == 2
+
+
+def test_all_but_equal_contexts_are_equal() -> None:
+    """Rounding must not decide between arms that differ in the last digits only."""
+    contexts = np.array([[1.0, 0.0], [1.0, 1e-15], [0.0, 1.0]])
+    problem = ps.problems.linear(contexts, [[1.0, 0.3], [0.3, 1.0]], sigma=0.3)
+    result = ps.simulate(problem, "scout", eps=0.0, replicates=20, max_samples=20_000)
+    assert result.fronts.all()
 
 
 def test_missing_metrics_count_for_what_they_say() -> None:

@@ -20,6 +20,10 @@ from .contract import Accepts, Kernels, Setup
 #: Scales of the mixture: the largest is (6 + 2.5 d) 4 sigma^2 / eps^2 (4096 where eps is 0), each next an eighth.
 SCALE_WEIGHTS = (0.4, 0.3, 0.15, 0.15)
 N_SCALES = len(SCALE_WEIGHTS)
+#: Contexts whose difference is relatively smaller than the root of this count as equal.
+SAME = 1e-16
+#: Differences of estimates below this are rounding, where the noise is said to be none.
+ROUNDING = 1e-9
 #: All arms are tested again after this share more samples.
 CHECK_GROWTH = 0.02
 
@@ -193,7 +197,7 @@ def pair_evidence(
     state: LinearScoutState, options: LinearScoutOptions, metric: int, difference: float, a: float, b: float
 ) -> float:
     """Log e-value along a direction; below zero, for the order among arms, where the difference is negative."""
-    if difference <= 0.0:
+    if difference <= 0.0 or (options.sigma[metric] == 0.0 and difference < ROUNDING):
         return -0.5 * difference * difference / max(options.sigma[metric] * options.sigma[metric] * a, 1e-300)
     return log_evidence_along(difference, a, b, options.sigma[metric], options.rhos[metric], state.log_prices[metric])
 
@@ -314,6 +318,8 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing
     for j in leaders:  # whoever dominates k by the estimates, one of these does so more clearly
         if options.twins[j] != options.twins[k] and margin(j, k, state.means) > 0.0:
             a, b = pair_variances(state, options, k, j)
+            if a < 0.0:
+                continue
             evidence = np.inf
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
@@ -329,6 +335,8 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing
             if options.twins[j] == options.twins[k]:
                 continue  # arms with equal contexts have equal means: neither dominates the other
             a, b = pair_variances(state, options, k, j)
+            if a < 0.0:
+                continue
             evidence = -np.inf
             for metric in range(L):
                 difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
@@ -350,13 +358,17 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing
 
 @kernel
 def pair_variances(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> tuple[float, float]:
-    """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check."""
-    a, b = 0.0, 0.0
+    """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check.
+
+    a is -1 where the contexts are all but equal: what rounding leaves of the difference says nothing.
+    """
+    a, b, size = 0.0, 0.0, 0.0
     for i in range(options.contexts.shape[1]):
         step = state.solved[k, i] - state.solved[j, i]
         a += (options.contexts[k, i] - options.contexts[j, i]) * step
         b += step * step
-    return max(a, 0.0), b
+        size += options.contexts[k, i] * state.solved[k, i] + options.contexts[j, i] * state.solved[j, i]
+    return (a if a > SAME * size else -1.0), b
 
 
 @allocating_kernel

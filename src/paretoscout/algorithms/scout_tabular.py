@@ -55,11 +55,11 @@ class ScoutState(NamedTuple):
     test_at: IntArray  # (K,) total number of samples before which the arm is not tested again
     status: IntArray  # (K,)
     beaten_by: IntArray  # (K,)
-    counters: IntArray  # (3,) samples in all, undecided arms, samples at the next refresh of gaps
+    counters: IntArray  # (4,) samples in all, undecided arms, samples at the next refresh of gaps, pilots in
     mean_gap: FloatArray  # (1,) of the arms not eliminated
 
 
-TOTAL, N_UNDECIDED, REFRESH_AT = 0, 1, 2
+TOTAL, N_UNDECIDED, REFRESH_AT, N_PILOTED = 0, 1, 2, 3
 
 
 def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
@@ -95,7 +95,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
         test_at=np.zeros(K, np.int64),
         status=np.full(K, UNDECIDED, np.int64),
         beaten_by=np.full(K, -1, np.int64),
-        counters=np.array([0, K, 0], np.int64),
+        counters=np.array([0, K, 0, 0], np.int64),
         mean_gap=np.zeros(1),
     )
     return state, options
@@ -157,6 +157,7 @@ def update(
         if observed[metric]:
             if state.piloted[arm, metric] == 0:
                 state.piloted[arm, metric] = 1
+                state.counters[N_PILOTED] += 1
                 state.pilot[arm, metric] = outcome[metric]
             else:
                 count_in(state, options, arm, metric, outcome[metric])
@@ -262,7 +263,9 @@ def decide(state: ScoutState, options: ScoutOptions, k: int) -> None:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
     lacking = np.inf
     best, worst = state.best[k], state.worst[k]
-    if best >= 0 and state.beats[k, best] >= options.threshold:
+    # before all pilots are in, the shares of the evidence are not settled
+    settled = state.counters[N_PILOTED] == state.pilot.size
+    if settled and best >= 0 and state.beats[k, best] >= options.threshold:
         lacking = options.threshold - against(state, options, k)
         if lacking <= 0.0:
             state.status[k] = DOMINATED
