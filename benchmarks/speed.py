@@ -85,7 +85,7 @@ def _worker(connection: Any, replicates: int) -> None:
 
 def simulated_seconds(workers: int, replicates: int) -> float:
     began = time.perf_counter()
-    ps.simulate(PROBLEM, eps=0.3, replicates=replicates, workers=workers, progress=False)
+    ps.simulate(PROBLEM, "multi-pfi", eps=0.3, replicates=replicates, workers=workers, progress=False)
     return time.perf_counter() - began
 
 

@@ -74,6 +74,10 @@ def per_metric(what: str, value: Any, n_metrics: int, *, least: float = -np.inf)
 
 def finite(what: str, array: Floats) -> Floats:
     """Return the array, if all of it is finite."""
+    if array.size > 20_000:  # a finite sum of squares settles it in a third of the time
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.vdot(array, array)):
+                return array
     good = np.isfinite(array)
     if not good.all():
         where = [int(index) for index in np.argwhere(~good)[0]]
