@@ -18,9 +18,9 @@ from ..kernels.decisions import (
     DOMINATED,
     FRONT,
     UNDECIDED,
-    closest_rival,
     dominator,
     may_be_covered,
+    name_rivals,
     strongest,
     surely_escapes,
 )
@@ -223,9 +223,7 @@ def verdicts(state: MultiPFIState, options: MultiPFIOptions) -> Verdicts:
                 means[k, metric] = state.sums[k, metric] / n
                 radii[k, metric] = options.sigma[metric] * unit
     rival = state.beaten_by.copy()
-    for k in range(K):
-        if state.status[k] == UNDECIDED:
-            rival[k] = closest_rival(k, means, radii, state.status)
+    name_rivals(rival, means, radii, state.status)
     return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
 
 

@@ -25,8 +25,8 @@ from ..kernels.decisions import (
     DOMINATED,
     FRONT,
     UNDECIDED,
-    closest_rival,
     dominator,
+    name_rivals,
     strongest,
     surely_escapes,
     undominated_estimates,
@@ -427,9 +427,7 @@ def verdicts(state: PFIwRState, options: PFIwROptions) -> Verdicts:
     """Estimates of all arms; widths of the last test (of dominated arms: of their last one)."""
     refresh_estimates(state, options)
     rival = state.beaten_by.copy()
-    for k in range(rival.shape[0]):
-        if state.status[k] == UNDECIDED:
-            rival[k] = closest_rival(k, state.estimates, state.radii, state.status)
+    name_rivals(rival, state.estimates, state.radii, state.status)
     return Verdicts(state.status.copy(), rival, state.estimates.copy(), state.radii.copy(), state.counts.copy())
 
 

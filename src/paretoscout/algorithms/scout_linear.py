@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, closest_rival, cost_of, margin, strongest
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, cost_of, margin, name_rivals, strongest
 from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import log_evidence_along
 from .contract import Accepts, Kernels, Setup
@@ -388,9 +388,7 @@ def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
                     radius = options.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
                     radii[k, metric] = min(radii[k, metric], radius)
     rival = state.beaten_by.copy()
-    for k in range(K):
-        if state.status[k] == UNDECIDED:
-            rival[k] = closest_rival(k, state.means, radii, state.status)
+    name_rivals(rival, state.means, radii, state.status)
     return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
 
 

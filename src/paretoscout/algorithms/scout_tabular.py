@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, closest_rival, cost_of, margin
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, cost_of, margin, name_rivals
 from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import log_evidence_above, log_sum
 from .contract import Accepts, Kernels, Setup
@@ -377,19 +377,18 @@ def refresh_gaps(state: ScoutState) -> None:
 
 @allocating_kernel
 def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
-    """Means of what counts as evidence, and the widest of its intervals at level delta / K (for people to read)."""
+    """Means of what counts as evidence, with intervals that all hold at once with probability 1 - delta."""
     K, L = state.means.shape
     radii = np.full((K, L), np.inf)
     for k in range(K):
         for metric in range(L):
             for r in range(options.log_weights.shape[0]):
-                exponent = options.threshold - options.log_weights[r] + state.half_logs[k, metric, r]
+                # two-sided normal mixture at level delta / (K L)
+                exponent = options.threshold + math.log(L) - options.log_weights[r] + state.half_logs[k, metric, r]
                 radius = math.sqrt(2.0 * exponent * state.variances[k, metric, r])
                 radii[k, metric] = min(radii[k, metric], radius)
     rival = state.beaten_by.copy()
-    for k in range(K):
-        if state.status[k] == UNDECIDED:
-            rival[k] = closest_rival(k, state.means, radii, state.status)
+    name_rivals(rival, state.means, radii, state.status)
     return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
 
 

@@ -114,16 +114,18 @@ def dominator(k: int, rivals: IntArray, values: FloatArray, radii: FloatArray) -
 
 
 @kernel
-def closest_rival(k: int, values: FloatArray, radii: FloatArray, status: IntArray) -> int:
-    """The arm that comes nearest to dominating k by the estimates, among those measured and not dominated; or -1."""
-    found = -1
-    best = -np.inf
-    for j in range(values.shape[0]):
-        if j != k and status[j] != DOMINATED and radii[j, 0] < np.inf:
-            lead = margin(j, k, values)
-            if lead > best:
-                found, best = j, lead
-    return found
+def name_rivals(rival: IntArray, values: FloatArray, radii: FloatArray, status: IntArray) -> None:
+    """Name for each undecided arm the one that comes nearest to dominating it, among those measured and standing."""
+    for k in range(rival.shape[0]):
+        if status[k] != UNDECIDED:
+            continue
+        rival[k] = -1
+        best = -np.inf
+        for j in range(rival.shape[0]):
+            if j != k and status[j] != DOMINATED and radii[j, 0] < np.inf:
+                lead = margin(j, k, values)
+                if lead > best:
+                    rival[k], best = j, lead
 
 
 @kernel
