@@ -75,7 +75,7 @@ def result(algorithm: str = "uniform", settings: dict[str, Any] | None = None, *
         "problem": "toy",
         "arms": ("a", "b"),
         "metrics": ("x", "y"),
-        "noise": "sigma given",
+        "assumed": "sigma given",
         "sigma": np.ones(2),
         "scales": np.ones(2),
         "eps": np.zeros(2),

@@ -155,7 +155,9 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     result = ps.simulate(S5, told, eps=0.05, delta=np.float64(0.25), replicates=2)
     result.save(tmp_path / "result.npz")
     same(result, ps.load_result(tmp_path / "result.npz"))
-    assert result.noise == "sigma set to 0.1, 0.2"
+    assert result.assumed == "sigma set to 0.1, 0.2"
+    linear = ps.simulate(S5, "scout", eps=0.05, replicates=1)
+    assert linear.assumed == "normal noise, sigma given; means linear in the contexts"
 
 
 def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:

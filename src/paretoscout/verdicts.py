@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .algorithms.contract import Algorithm, Setup
+from .algorithms.contract import Algorithm
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Verdicts
@@ -39,13 +39,14 @@ class VerdictTable:
         metrics: Sequence[Metric],
         units: Units,
         algorithm: Algorithm,
-        setup: Setup,
+        delta: float,
+        assumed: str,
     ) -> VerdictTable:
         """Translate what an algorithm said."""
         if algorithm.guarantees:
-            guarantee = f"all verdicts right with probability {100 * (1 - setup.delta):.10g}% ({setup.noise})"
+            guarantee = f"all verdicts right with probability {100 * (1 - delta):.10g}% ({assumed})"
         else:
-            guarantee = f"none: {algorithm.name} is a heuristic ({setup.noise})"
+            guarantee = f"none: {algorithm.name} is a heuristic ({assumed})"
         return cls(
             arms=tuple(arms),
             metrics=tuple(metrics),

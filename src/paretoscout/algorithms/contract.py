@@ -101,6 +101,7 @@ class Kernels:
     done: Callable[[Any, Any], bool]
     ticket_size: int = 0
     accepts: Accepts = Accepts()
+    assumes: str = ""  # what their guarantee rests on besides the noise, for people to read
     reserve: Callable[[Any, int], Any] = _fixed_size
 
     def __post_init__(self) -> None:

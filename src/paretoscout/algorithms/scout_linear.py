@@ -405,4 +405,5 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     accepts=Accepts(pending=True, unasked=True),
+    assumes="means linear in the contexts",
 )

@@ -112,6 +112,7 @@ class Run:
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.init(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
+        self.assumed = "; ".join(filter(None, [self.setup.noise, self.kernels.assumes]))
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
@@ -145,7 +146,7 @@ class Run:
             problem=self.problem.name,
             arms=self.problem.arms,
             metrics=tuple(metric.name for metric in self.problem.metrics),
-            noise=self.setup.noise,
+            assumed=self.assumed,
             sigma=self.setup.sigma * self.units.scales,
             scales=self.units.scales,
             eps=self.units.eps,

@@ -23,7 +23,7 @@ class Result:
     problem: str
     arms: tuple[str, ...]
     metrics: tuple[str, ...]
-    noise: str  # what was assumed of the noise
+    assumed: str  # what was assumed of the noise and the means
     sigma: FloatArray  # (L,) noise scale the algorithm was told, in the metrics' own units
     scales: FloatArray  # (L,) what one scaled unit is, in the metrics' own units
     eps: FloatArray  # (L,) in scaled units

@@ -43,5 +43,6 @@ def watch(
             metrics=problem.metrics,
             units=run.units,
             algorithm=record,
-            setup=run.setup,
+            delta=run.setup.delta,
+            assumed=run.assumed,
         )
