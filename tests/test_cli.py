@@ -160,6 +160,12 @@ def test_one_replicate_is_valid_json() -> None:
     assert json.loads(done.output, parse_constant=lambda name: pytest.fail(name))[0]["samples_interval"] is None
 
 
+def test_a_comparison_says_what_each_algorithm_assumed() -> None:
+    done = run("compare", "s5", "--eps", "0.1", "--replicates", "2", "--algorithms", "scout,multi-pfi:sigma=0.2")
+    assert "scout: normal noise, sigma given; means linear in the contexts" in done.output
+    assert "multi-pfi sigma=0.2: sigma set to 0.2" in done.output
+
+
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("variant,ms\n" + "[red]x,1\n[red]x,2\ny\x1b[2J,9\ny\x1b[2J,10\n")
@@ -170,6 +176,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 
 def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path: Path) -> None:
     """The first algorithm finishes, the second never would: SIGINT comes in the middle of it."""
+    run("compare", "s5", "--eps", "0.05", "--replicates", "1", "--algorithms", "multi-pfi")  # compiled before the clock
     command = (
         "compare s5 --eps 0.05 --replicates 4 --algorithms multi-pfi,pfiwr:width_scale=300 --max-samples 1000000000000"
     )

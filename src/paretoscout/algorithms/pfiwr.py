@@ -92,7 +92,6 @@ class PFIwROptions(NamedTuple):
     lambdas: FloatArray  # (d,) squared singular values of X
     signed_norms: FloatArray  # (d, K) ||v_i||_1 sign(v_ik)
     cumulative: FloatArray  # (d, K) cumulative probabilities of pi^(i)
-    eps: FloatArray  # (L,)
     twice_eps: FloatArray  # (L,) the slack of eq. (gap_estimate)
     sigma: FloatArray  # (L,)
     delta: float
@@ -196,7 +195,6 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         lambdas=s * s,
         signed_norms=np.ascontiguousarray((np.sign(V) * norms).T),
         cumulative=np.ascontiguousarray(cumulative),
-        eps=setup.eps.copy(),
         twice_eps=2.0 * setup.eps,
         sigma=setup.sigma.copy(),
         delta=float(setup.delta),

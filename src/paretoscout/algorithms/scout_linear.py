@@ -45,7 +45,7 @@ class LinearScoutState(NamedTuple):
     pulls: IntArray  # (K,)
     gram: FloatArray  # (d, d) A = sum x x^T
     factor: FloatArray  # (d, d) its factor, once it is invertible
-    reach: IntArray  # (d,)
+    reach: IntArray  # (d,) all d - 1: whitened contexts share every coordinate
     right: FloatArray  # (d, L) sum x Y
     theta: FloatArray  # (d, L) least squares estimate
     means: FloatArray  # (K, L) as of the last check
@@ -58,7 +58,7 @@ class LinearScoutState(NamedTuple):
     mean_gap: FloatArray  # (1,)
     status: IntArray  # (K,)
     beaten_by: IntArray  # (K,)
-    counters: IntArray  # (3,)
+    counters: IntArray  # (3,) samples in all, undecided arms, samples at the next check
     scratch: FloatArray  # (d,)
     column: FloatArray  # (d, 1)
     shifted: FloatArray  # (d, d)
@@ -281,7 +281,6 @@ def check(state: LinearScoutState, options: LinearScoutOptions) -> None:
         for r in range(R):
             rho = options.rhos[metric, r]
             for i in range(d):
-                state.reach[i] = d - 1
                 for j in range(i, d):
                     state.shifted[i, j] = state.gram[i, j] / rho
                 state.shifted[i, i] += 1.0

@@ -192,12 +192,13 @@ def compare(
     else:
         finished = min(len(result.samples) for result in results)
         screen.print(
-            f"{stated.name}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}; "
-            f"{stated.noise}\n",
-            markup=False,
+            f"{stated.name}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}\n", markup=False
         )
         screen.print(show.comparison_table(summaries))
         screen.print("means over the replicates, with 95% intervals", style="dim")
+        for assumed in dict.fromkeys(result.assumed for result in results):
+            who = ", ".join(result.label for result in results if result.assumed == assumed)
+            screen.print(f"{who}: {assumed}", style="dim", markup=False)
         if any(summary.stopped_rate < 1 for summary in summaries):
             screen.print("* some runs reached --max-samples; these count as failures")
     if out is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,22 @@ class Progress:
             self.bar.start()
         if self.bar is not None:
             self.bar.update(0, completed=self.finished, played=f"{self.played / 1e6:,.1f} M samples")
+
+
+@contextmanager
+def compiling(show: bool | None) -> Iterator[None]:
+    """Say what the wait is for, if compiling (on the first run only) takes a while."""
+    wanted = sys.stderr.isatty() if show is None else show
+    notice = threading.Timer(
+        PATIENCE, print, ["compiling, on the first run only ..."], {"file": sys.stderr, "flush": True}
+    )
+    notice.daemon = True
+    if wanted:
+        notice.start()
+    try:
+        yield
+    finally:
+        notice.cancel()
 
 
 @contextmanager

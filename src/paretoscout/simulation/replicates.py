@@ -24,7 +24,7 @@ from ..problem import Eps, Problem
 from ..start import setup_of
 from ..streams import algorithm_stream, environment_stream
 from .play import LOGGED, PLAYED, Log, player
-from .progress import Progress, progress_bar
+from .progress import Progress, compiling, progress_bar
 from .results import Result
 
 #: Where a run is cut off unless the caller says otherwise: some problems (ties at eps = 0) are never decided.
@@ -68,7 +68,8 @@ def simulate(
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
     run = Run(record, settings, problem, eps, delta, seed, max_samples)
-    Replicate(run, 0).advance(0)  # compiles here, once, where Ctrl-C is heard
+    with compiling(progress):
+        run.compile()
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
         finished, interrupted = _in_threads(run.replicate, n_replicates, min(n_workers, n_replicates), bar)
     if interrupted and not finished:
@@ -115,6 +116,12 @@ class Run:
         self.assumed = "; ".join(filter(None, [self.setup.noise, self.kernels.assumes]))
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
+
+    def compile(self) -> None:
+        """Compile all there is, once, in the thread that hears Ctrl-C."""
+        nothing = Replicate(self, 0)
+        nothing.advance(0)
+        nothing.verdicts()
 
     def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""

@@ -8,6 +8,7 @@ from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
 from ..problem import Eps, Problem
 from ..verdicts import VerdictTable
+from .progress import compiling
 from .replicates import Replicate, Run
 
 #: Rounds between two moments at which Ctrl-C is heard.
@@ -32,6 +33,8 @@ def watch(
     """
     record, settings = resolve(algorithm)
     run = Run(record, settings, problem, eps, delta, seed, max_samples)
+    with compiling(None):
+        run.compile()
     replicate = Replicate(run, 0)
     while not replicate.finished:
         target = replicate.samples + max(len(problem.arms), replicate.samples // 4)
