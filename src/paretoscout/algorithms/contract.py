@@ -11,7 +11,7 @@ import numpy as np
 from .. import checks
 from ..errors import InvalidInput
 from ..kernels.arrays import FloatArray
-from ..kernels.dispatch import Verdicts, implement
+from ..kernels.dispatch import Basis, Verdicts, implement
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,34 @@ class Setup:
     n_metrics: int
     eps: FloatArray  # (L,) differences that do not matter
     delta: float  # probability of error that is allowed
-    sigma: FloatArray  # (L,) noise scale
+    sigma: FloatArray | None  # (L,) noise scale; None: nobody knows it
     contexts: FloatArray | None = None  # (K, d)
     theta_max: float | None = None  # largest norm of a column of the parameters, where it is known
     explained: bool = False  # whether the means are known to be linear in the contexts
     noise: str = "sigma given"  # what is assumed of the noise, for people to read
+    bounds: FloatArray | None = None  # (L, 2) the lowest and the highest outcome there can be; infinite where unknown
+    # one number stands for all
+    cost: FloatArray = 1.0  # type: ignore[assignment]  # (K,) what one sample of each arm costs
+    scales: FloatArray = 1.0  # type: ignore[assignment]  # (L,) what one scaled unit is, in the metrics' own units
 
     def __post_init__(self) -> None:
         L = checks.whole("n_metrics of a setup", self.n_metrics, least=1)
         checks.whole("n_arms of a setup", self.n_arms, least=1)
         checked: dict[str, Any] = {
             "eps": checks.per_metric("eps of a setup", self.eps, L, least=0.0),
-            "sigma": checks.per_metric("sigma of a setup", self.sigma, L, least=0.0),
+            "scales": checks.per_metric("scales of a setup", self.scales, L, least=0.0),
             "delta": checks.number("delta of a setup", self.delta, above=0.0, below=1.0),
         }
+        if self.sigma is not None:
+            checked["sigma"] = checks.per_metric("sigma of a setup", self.sigma, L, least=0.0)
+        if self.bounds is not None:
+            bounds = checked["bounds"] = checks.floats("bounds of a setup", self.bounds)
+            if bounds.shape != (L, 2) or not (bounds[:, 0] < bounds[:, 1]).all():
+                raise InvalidInput(f"bounds of a setup must be {L} pairs, low before high, got {self.bounds!r}")
+        cost = checks.finite("cost of a setup", checks.floats("cost of a setup", self.cost))
+        if cost.shape not in ((), (self.n_arms,)) or not (cost > 0).all():
+            raise InvalidInput(f"cost of a setup must be {self.n_arms} numbers above 0, one per arm, got {self.cost!r}")
+        checked["cost"] = np.full(self.n_arms, cost)
         if self.contexts is not None:
             checked["contexts"] = checks.table("contexts of a setup", self.contexts, "(arms, features)")
             if len(checked["contexts"]) != self.n_arms:
@@ -46,6 +60,12 @@ class Setup:
             checked["theta_max"] = checks.number("theta_max of a setup", self.theta_max, least=0.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def known_sigma(self, algorithm: str) -> FloatArray:
+        """Return sigma, for an algorithm that cannot do without."""
+        if self.sigma is None:
+            raise InvalidInput(f"sigma of algorithm {algorithm!r} must be given: it cannot work with unknown noise")
+        return self.sigma.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +78,20 @@ class Settings:
     sigma: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        if np.ndim(self.sigma) == 1:  # type: ignore[arg-type]
-            self._set(sigma=tuple(checks.number(f"sigma of {owner}", s, least=0.0) for s in self.sigma))  # type: ignore[union-attr]
-        elif self.sigma is not None:
-            self._set(sigma=checks.number(f"sigma of {owner}", self.sigma, least=0.0))
+        if self.sigma is not None:
+            self._set(sigma=self._per_metric("sigma", self.sigma))
+
+    @property
+    def knows_noise(self) -> bool:
+        """Whether the algorithm is told sigma; one that can do without has a setting for it."""
+        return True
+
+    def _per_metric(self, name: str, value: Any) -> float | tuple[float, ...]:
+        """Return a setting in the metrics' own units, one number or one per metric, none of them negative."""
+        what = f"{name} of {type(self).__name__}"
+        if np.ndim(value) == 1:
+            return tuple(checks.number(what, each, least=0.0) for each in value)
+        return checks.number(what, value, least=0.0)
 
     def _set(self, **values: Any) -> None:
         """Store checked values as plain numbers: settings are compared, shown and saved."""
@@ -101,7 +130,8 @@ class Kernels:
     done: Callable[[Any, Any], bool]
     ticket_size: int = 0
     accepts: Accepts = Accepts()
-    assumes: str = ""  # what their guarantee rests on besides the noise, for people to read
+    assumes: str = ""  # what their guarantee rests on besides the noise, for people to read; {names} of settings
+    basis: Callable[[Any], Basis] | None = None  # what each verdict rests on, where they differ in that
     reserve: Callable[[Any, int], Any] = _fixed_size
 
     def __post_init__(self) -> None:

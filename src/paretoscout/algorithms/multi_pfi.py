@@ -6,7 +6,6 @@ AISTATS 2016, algorithm 1.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from ..kernels.decisions import (
     surely_escapes,
 )
 from ..kernels.dispatch import Verdicts
+from ..kernels.widths import auer_box
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 
 
@@ -78,13 +78,15 @@ def start(setup: Setup, everyone: bool) -> tuple[MultiPFIState, MultiPFIOptions]
         counters=np.array([0, K, K, 0], np.int64),
         scratch=np.zeros(K, np.int64),
     )
-    return state, MultiPFIOptions(setup.eps.copy(), setup.sigma.copy(), float(setup.delta), everyone, np.empty(0))
+    return state, MultiPFIOptions(
+        setup.eps.copy(), setup.known_sigma("multi-pfi"), float(setup.delta), everyone, np.empty(0)
+    )
 
 
 @kernel
 def width(n: int, n_arms: int, n_metrics: int, delta: float) -> float:
-    """sqrt(2 log(4 K L n^2 / delta) / n): half the box of n samples at noise scale 1."""
-    return math.sqrt(2.0 * math.log(4.0 * n_arms * n_metrics * n * n / delta) / n)
+    """Half the box of n samples at noise scale 1."""
+    return auer_box(n, delta, 1.0, n_arms, n_metrics)
 
 
 @kernel

@@ -125,3 +125,133 @@ def log_evidence_along(
         variance = sigma * sigma * (a + rhos[r] * b)
         total = log_sum(total, log_prices[r] + 0.5 * difference * difference / variance)
     return total
+
+
+@kernel
+def log_t_mixture(u: float, n: float, variance: float, rhos: FloatArray, log_weights: FloatArray) -> float:
+    """Log e-value against "the mean is off by u", from n normal samples of unknown scale.
+
+    With kappa = rho / (n + rho) and the variance about the sample mean (divided by n), summed over the scales:
+
+        log w + 1/2 log kappa + n/2 log((variance + u^2) / (variance + kappa u^2))
+
+    The likelihood ratio of a t-test with a normal prior on the effect size. It grows with |u|.
+    """
+    total = -np.inf
+    for r in range(rhos.shape[0]):
+        kappa = rhos[r] / (n + rhos[r])
+        # where all samples are equal the ratio is 1 / kappa for any u but 0
+        spread = variance + kappa * u * u
+        ratio = (variance + u * u) / spread if spread > 0.0 else 1.0
+        total = log_sum(total, log_weights[r] + 0.5 * math.log(kappa) + 0.5 * n * math.log(ratio))
+    return total
+
+
+@kernel
+def log_surprise(log_product: float) -> float:
+    """-log of the probability that the running maxima of two independent e-processes multiply to exp(log_product).
+
+    Each maximum's log is at most a standard exponential variable; the sum of two exceeds c with (1 + c) exp(-c).
+    """
+    return log_product - math.log1p(log_product) if log_product > 0.0 else log_product
+
+
+@kernel
+def log_surprise_above(
+    difference: float,
+    n_i: float,
+    variance_i: float,
+    n_j: float,
+    variance_j: float,
+    rhos: FloatArray,
+    log_weights: FloatArray,
+) -> float:
+    """-log p-value against "the mean of arm i is not above that of arm j", for normal noise of unknown scale.
+
+    The worst way to share the difference between two t-mixtures. Their product has several minima: each cell
+    [u, u + h] is bounded from below by E_i(u) E_j(difference - u - h), and cells that matter are cut once more. Not an
+    e-value (the product is none under adaptive sampling): such values may not be added.
+    """
+    if difference <= 0.0 or n_i < 2.0 or n_j < 2.0:
+        return -np.inf
+    cells = 32
+    h = difference / cells
+    reached = np.inf  # the least value seen at a split, above the minimum
+    for cell in range(cells + 1):
+        at_i = log_t_mixture(cell * h, n_i, variance_i, rhos, log_weights)
+        reached = min(reached, at_i + log_t_mixture(difference - cell * h, n_j, variance_j, rhos, log_weights))
+    least = np.inf
+    for cell in range(cells):
+        at_i = log_t_mixture(cell * h, n_i, variance_i, rhos, log_weights)
+        bound = at_i + log_t_mixture(difference - (cell + 1) * h, n_j, variance_j, rhos, log_weights)
+        if bound >= reached:
+            continue
+        for part in range(cells):
+            u = cell * h + part * h / cells
+            at_i = log_t_mixture(u, n_i, variance_i, rhos, log_weights)
+            bound = at_i + log_t_mixture(difference - u - h / cells, n_j, variance_j, rhos, log_weights)
+            least = min(least, bound)
+    return log_surprise(min(least, reached))
+
+
+@kernel
+def log_bernstein(
+    u: float, n: float, spread: float, rates: FloatArray, log_weights: FloatArray
+) -> tuple[float, float, float]:
+    """Log e-value against "the mean is off by u", from n samples between 0 and 1; its first and second derivative.
+
+    The sum over rates c of exp(log w + c n u - psi(c) spread), psi(c) = -log(1 - c) - c. u is what lies between the
+    average of the samples and the mean in question, on one side (either will do); spread is the sum of their squared
+    distances, each to the average before it. Convex in u.
+    """
+    largest = -np.inf
+    for r in range(rates.shape[0]):
+        largest = max(largest, log_weights[r] + rates[r] * n * u + (math.log1p(-rates[r]) + rates[r]) * spread)
+    total, first, second = 0.0, 0.0, 0.0
+    for r in range(rates.shape[0]):
+        slope = rates[r] * n
+        term = math.exp(log_weights[r] + slope * u + (math.log1p(-rates[r]) + rates[r]) * spread - largest)
+        total += term
+        first += term * slope
+        second += term * slope * slope
+    first /= total
+    return largest + math.log(total), first, second / total - first * first
+
+
+@kernel
+def log_bernstein_above(
+    difference: float,
+    lowest_u: float,
+    highest_u: float,
+    n_i: float,
+    spread_i: float,
+    n_j: float,
+    spread_j: float,
+    rates: FloatArray,
+    log_weights: FloatArray,
+) -> float:
+    """Log e-value against "the mean of arm i is not above that of arm j", for samples between 0 and 1 of any law.
+
+    The least over u of log_bernstein(u) of arm i plus log_bernstein(difference - u) of arm j; the bounds on the mean of
+    arm i leave u between `lowest_u` and `highest_u`. Newton's method on a convex function, kept inside a bracket.
+    """
+    if difference <= 0.0 or n_i == 0.0 or n_j == 0.0:
+        return -np.inf
+    low, high = lowest_u, highest_u
+    u = min(max(0.5 * difference, low), high)
+    value = 0.0
+    for _ in range(100):
+        value_i, slope_i, curve_i = log_bernstein(u, n_i, spread_i, rates, log_weights)
+        value_j, slope_j, curve_j = log_bernstein(difference - u, n_j, spread_j, rates, log_weights)
+        value = value_i + value_j
+        slope = slope_i - slope_j
+        if slope > 0.0:
+            high = u
+        else:
+            low = u
+        if abs(slope) * (high - low) <= 1e-7:
+            break  # a convex function falls by no more than that before the end of the bracket
+        u -= slope / max(curve_i + curve_j, 1e-300)
+        if not low < u < high:
+            u = 0.5 * (low + high)
+    return value - abs(slope) * (high - low)
