@@ -139,7 +139,9 @@ def test_a_missing_picture_fails_no_command(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_guarantee_says_what_it_rests_on() -> None:
     done = run("demo", "s5", "--algorithm", "multi-pfi:sigma=0.2", "--eps", "0.1", "--delta", "0.001", "--json")
-    assert json.loads(done.output)["guarantee"] == "all verdicts right with probability 99.9% (sigma set to 0.2)"
+    assert json.loads(done.output)["guarantee"] == (
+        "all verdicts right with probability 99.9%, up to 0.1 of every metric (sigma set to 0.2)"
+    )
     done = run("demo", "s5", "--algorithm", "pfiwr:sigma=[0.1,0.2]", "--eps", "0.1", "--max-samples", "9", "--json")
     assert json.loads(done.output)["guarantee"] == "none: pfiwr is a heuristic (sigma set to 0.1, 0.2)"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import paretoscout as ps
-from paretoscout.algorithms import Accepts, Algorithm, Setup, available, get
+from paretoscout.algorithms import Accepts, Scout, Settings, Setup, available, get, states
+from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput, NotSupported, UnreadableFile
 from paretoscout.files import pack, unpack
 from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
@@ -30,16 +32,39 @@ def easy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setitem(globals(), "EASY", LINEAR)
 
 
-algorithms = pytest.mark.parametrize("algorithm", [get(name) for name in available()], ids=lambda a: a.name)
+#: Every algorithm as it comes, and those of its settings that change what runs.
+CONTENDERS: dict[str, Settings] = {
+    **{name: get(name).settings() for name in available()},
+    "scout, noise unknown": Scout(noise="unknown"),
+    "scout, robust": Scout(model="robust"),
+    "scout, robust, misfit": Scout(model="robust", misfit=0.02),
+    "scout, robust, noise unknown": Scout(model="robust", noise="unknown"),
+}
+contenders = pytest.mark.parametrize("settings", CONTENDERS.values(), ids=CONTENDERS)
 
 
-def session_on(algorithm: Algorithm, eps: float = 0.3, seed: int = 0) -> Session:
-    setup, _ = setup_of(EASY, algorithm.settings(), eps, 0.1)
-    return Session(algorithm.settings(), setup, seed)
+def name_of(settings: Settings) -> str:
+    return resolve(settings)[0].name
 
 
-def accepts_of(algorithm: Algorithm) -> Accepts:
-    return session_on(algorithm).kernels.accepts
+def suited(problem: ps.Problem, settings: Settings) -> ps.Problem:
+    """Give arms contexts of their own where an algorithm wants some."""
+    if problem.contexts is None and getattr(settings, "model", None) == "robust":
+        return replace(problem, contexts=np.eye(len(problem.arms)))
+    return problem
+
+
+def simulate(problem: ps.Problem, settings: Settings, **how: Any) -> ps.Result:
+    return ps.simulate(suited(problem, settings), settings, **how)
+
+
+def session_on(settings: Settings, eps: float = 0.3, seed: int = 0) -> Session:
+    setup, _ = setup_of(suited(EASY, settings), settings, eps, 0.1)
+    return Session(settings, setup, seed)
+
+
+def accepts_of(settings: Settings) -> Accepts:
+    return session_on(settings).kernels.accepts
 
 
 def play_on(session: Session, problem: ps.Problem, rounds: int, noise: np.random.Generator) -> list[int]:
@@ -53,17 +78,18 @@ def play_on(session: Session, problem: ps.Problem, rounds: int, noise: np.random
     return arms
 
 
-@algorithms
-def test_solves_an_easy_problem(algorithm: Algorithm) -> None:
-    result = ps.simulate(EASY, algorithm.name, eps=0.3, delta=0.1, replicates=3, max_samples=30_000)
+@contenders
+def test_solves_an_easy_problem(settings: Settings) -> None:
+    result = simulate(EASY, settings, eps=0.3, delta=0.1, replicates=3, max_samples=30_000)
     assert result.stopped.all()
     assert result.success.all()
     np.testing.assert_array_equal(result.fronts, [[True, True, False, False]] * 3)
     np.testing.assert_array_equal(result.pulls.sum(axis=1), result.samples)
 
 
-@algorithms
-def test_says_who_it_is(algorithm: Algorithm) -> None:
+@contenders
+def test_says_who_it_is(settings: Settings) -> None:
+    algorithm = resolve(settings)[0]
     assert algorithm.summary
     assert algorithm.paper
     assert algorithm.guarantee
@@ -71,11 +97,11 @@ def test_says_who_it_is(algorithm: Algorithm) -> None:
     assert get(algorithm.name) is algorithm
 
 
-@algorithms
-def test_live_equals_simulation(algorithm: Algorithm) -> None:
+@contenders
+def test_live_equals_simulation(settings: Settings) -> None:
     """One kernel, two drivers: asked and told one by one it takes the same decisions as in the compiled loop."""
-    result = ps.simulate(EASY, algorithm.name, eps=0.3, delta=0.1, replicates=1, seed=5, max_samples=2_000)
-    session = session_on(algorithm, seed=5)
+    result = simulate(EASY, settings, eps=0.3, delta=0.1, replicates=1, seed=5, max_samples=2_000)
+    session = session_on(settings, seed=5)
     play_on(session, EASY, 2_000, environment_stream(5))
     verdicts = session.verdicts()
     assert session.done == result.stopped[0]
@@ -83,22 +109,23 @@ def test_live_equals_simulation(algorithm: Algorithm) -> None:
     np.testing.assert_array_equal(verdicts.status != DOMINATED, result.fronts[0])
 
 
-@algorithms
-def test_saved_and_restored_in_mid_run_changes_nothing(algorithm: Algorithm) -> None:
-    whole, parts = session_on(algorithm, seed=2), session_on(algorithm, seed=2)
+@contenders
+def test_saved_and_restored_in_mid_run_changes_nothing(settings: Settings) -> None:
+    whole, parts = session_on(settings, seed=2), session_on(settings, seed=2)
     noise, same_noise = np.random.default_rng(1), np.random.default_rng(1)
     for rounds in (1, 7, 50, 90):
         arms = play_on(whole, EASY, rounds, noise)
         parts = Session.load(parts.dump())
         assert play_on(parts, EASY, rounds, same_noise) == arms
-        for name, value in whole.state._asdict().items():
-            np.testing.assert_array_equal(getattr(parts.state, name), value, err_msg=name)
+        kept = states.arrays_of(parts.state)
+        for name, value in states.arrays_of(whole.state).items():
+            np.testing.assert_array_equal(kept[name], value, err_msg=name)
         assert parts.rng.bit_generator.state == whole.rng.bit_generator.state
 
 
-@algorithms
-def test_a_damaged_session_is_refused(algorithm: Algorithm) -> None:
-    header, arrays = unpack("session", session_on(algorithm).dump())
+@contenders
+def test_a_damaged_session_is_refused(settings: Settings) -> None:
+    header, arrays = unpack("session", session_on(settings).dump())
     for name, array in arrays.items():
         for damaged in (array.astype(np.float32), array[:-1], np.zeros((*array.shape, 2), array.dtype)):
             if damaged.shape == array.shape and damaged.dtype == array.dtype:
@@ -112,9 +139,9 @@ def test_a_damaged_session_is_refused(algorithm: Algorithm) -> None:
             Session.load(pack("session", {k: v for k, v in header.items() if k != missing}, arrays))
 
 
-@algorithms
-def test_restored_while_a_question_is_open(algorithm: Algorithm) -> None:
-    session = session_on(algorithm, seed=2)
+@contenders
+def test_restored_while_a_question_is_open(settings: Settings) -> None:
+    session = session_on(settings, seed=2)
     question = session.ask()
     restored = Session.load(session.dump())
     for one in (session, restored):
@@ -122,17 +149,17 @@ def test_restored_while_a_question_is_open(algorithm: Algorithm) -> None:
     assert session.ask().arm == restored.ask().arm
 
 
-@algorithms
-def test_state_keeps_its_shapes_and_dtypes(algorithm: Algorithm) -> None:
-    session = session_on(algorithm)
-    before = {name: (value.dtype, value.shape[1:]) for name, value in session.state._asdict().items()}
+@contenders
+def test_state_keeps_its_shapes_and_dtypes(settings: Settings) -> None:
+    session = session_on(settings)
+    before = {name: (value.dtype, value.shape[1:]) for name, value in states.arrays_of(session.state).items()}
     play_on(session, EASY, 100, np.random.default_rng(0))
-    assert {name: (value.dtype, value.shape[1:]) for name, value in session.state._asdict().items()} == before
+    assert {name: (value.dtype, value.shape[1:]) for name, value in states.arrays_of(session.state).items()} == before
 
 
-@algorithms
-def test_verdicts_are_final(algorithm: Algorithm) -> None:
-    session = session_on(algorithm)
+@contenders
+def test_verdicts_are_final(settings: Settings) -> None:
+    session = session_on(settings)
     noise = np.random.default_rng(3)
     earlier = session.verdicts().status
     for _ in range(200):
@@ -143,9 +170,9 @@ def test_verdicts_are_final(algorithm: Algorithm) -> None:
         earlier = status
 
 
-@algorithms
-def test_verdicts_name_a_rival(algorithm: Algorithm) -> None:
-    session = session_on(algorithm)
+@contenders
+def test_verdicts_name_a_rival(settings: Settings) -> None:
+    session = session_on(settings)
     play_on(session, EASY, 20_000, np.random.default_rng(3))
     verdicts = session.verdicts()
     assert verdicts.status.tolist() == [FRONT, FRONT, DOMINATED, DOMINATED]
@@ -154,10 +181,10 @@ def test_verdicts_name_a_rival(algorithm: Algorithm) -> None:
         assert (EASY.means[j] > EASY.means[k]).all(), "the named dominator does not dominate"
 
 
-@algorithms
+@contenders
 @pytest.mark.parametrize("outcome", [[np.nan, 0.0], [0.0, np.inf], [0.0], [0.0, 0.0, 0.0], "no", None, [[0.0, 0.0]]])
-def test_bad_outcomes_never_reach_a_kernel(algorithm: Algorithm, outcome: Any) -> None:
-    session = session_on(algorithm)
+def test_bad_outcomes_never_reach_a_kernel(settings: Settings, outcome: Any) -> None:
+    session = session_on(settings)
     question = session.ask()
     before = session.dump()
     with pytest.raises(InvalidInput, match="outcome"):
@@ -166,11 +193,11 @@ def test_bad_outcomes_never_reach_a_kernel(algorithm: Algorithm, outcome: Any) -
     session.tell(question, [0.0, 0.0])
 
 
-@algorithms
+@contenders
 @pytest.mark.parametrize("arm", [-1, 4, 1.0, "0", True, None])
-def test_bad_arms_never_reach_a_kernel(algorithm: Algorithm, arm: Any) -> None:
-    session = session_on(algorithm)
-    if accepts_of(algorithm).unasked:
+def test_bad_arms_never_reach_a_kernel(settings: Settings, arm: Any) -> None:
+    session = session_on(settings)
+    if accepts_of(settings).unasked:
         with pytest.raises(InvalidInput, match="arm must be a whole number, at least 0 and at most 3"):
             session.add(arm, [0.0, 0.0])
     question = session.ask()
@@ -182,34 +209,34 @@ def test_bad_arms_never_reach_a_kernel(algorithm: Algorithm, arm: Any) -> None:
             session.tell(told, [0.0, 0.0])  # type: ignore[arg-type]
 
 
-@algorithms
-def test_refuses_by_name_what_it_cannot_take(algorithm: Algorithm) -> None:
-    session = session_on(algorithm)
+@contenders
+def test_refuses_by_name_what_it_cannot_take(settings: Settings) -> None:
+    session = session_on(settings)
     question = session.ask()
-    if accepts_of(algorithm).pending:
+    if accepts_of(settings).pending:
         assert session.ask().arm != question.arm
     else:
-        with pytest.raises(NotSupported, match=algorithm.name):
+        with pytest.raises(NotSupported, match=name_of(settings)):
             session.ask()
-    if accepts_of(algorithm).unasked:
+    if accepts_of(settings).unasked:
         session.add(0, [0.0, 0.0])
         assert session.verdicts().counts[0] == 1
     else:
-        with pytest.raises(NotSupported, match=algorithm.name):
+        with pytest.raises(NotSupported, match=name_of(settings)):
             session.add(0, [0.0, 0.0])
     partial = np.array([True, False])
-    if accepts_of(algorithm).missing:
+    if accepts_of(settings).missing:
         session.tell(question, [0.0, np.nan], partial)
     else:
-        with pytest.raises(NotSupported, match=algorithm.name):
+        with pytest.raises(NotSupported, match=name_of(settings)):
             session.tell(question, [0.0, np.nan], partial)
 
 
-@algorithms
-def test_answers_out_of_order_reach_the_same_verdicts(algorithm: Algorithm) -> None:
-    if not accepts_of(algorithm).pending:
+@contenders
+def test_answers_out_of_order_reach_the_same_verdicts(settings: Settings) -> None:
+    if not accepts_of(settings).pending:
         pytest.skip("takes one question at a time")
-    session = session_on(algorithm)
+    session = session_on(settings)
     noise = np.random.default_rng(9)
     for _ in range(5_000):
         if session.done:
@@ -220,57 +247,58 @@ def test_answers_out_of_order_reach_the_same_verdicts(algorithm: Algorithm) -> N
     assert session.verdicts().status.tolist() == [FRONT, FRONT, DOMINATED, DOMINATED]
 
 
-@algorithms
-def test_has_nothing_to_ask_when_done(algorithm: Algorithm) -> None:
-    session = session_on(algorithm)
+@contenders
+def test_has_nothing_to_ask_when_done(settings: Settings) -> None:
+    session = session_on(settings)
     play_on(session, EASY, 20_000, np.random.default_rng(0))
     assert session.done
     with pytest.raises(NotSupported, match="nothing left to ask"):
         session.ask()
 
 
-@algorithms
-def test_one_arm_and_one_metric(algorithm: Algorithm) -> None:
+@contenders
+def test_one_arm_and_one_metric(settings: Settings) -> None:
     one_arm = ps.problems.gaussian([[0.5, 0.5]], sigma=0.1)
-    assert ps.simulate(one_arm, algorithm.name, eps=0.1, replicates=2, max_samples=100).success.all()
+    assert simulate(one_arm, settings, eps=0.1, replicates=2, max_samples=100).success.all()
     one_metric = ps.problems.gaussian([[1.0], [0.0], [-1.0]], sigma=0.05)
-    result = ps.simulate(one_metric, algorithm.name, eps=0.2, replicates=2, max_samples=30_000)
+    result = simulate(one_metric, settings, eps=0.2, replicates=2, max_samples=30_000)
     np.testing.assert_array_equal(result.fronts, [[True, False, False]] * 2)
 
 
-@algorithms
-def test_identical_arms_are_all_returned(algorithm: Algorithm) -> None:
+@contenders
+def test_identical_arms_are_all_returned(settings: Settings) -> None:
     twins = ps.problems.gaussian([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], sigma=0.05)
-    result = ps.simulate(twins, algorithm.name, eps=0.4, replicates=2, max_samples=30_000)
+    result = simulate(twins, settings, eps=0.4, replicates=2, max_samples=30_000)
     np.testing.assert_array_equal(result.fronts, [[True, True, False]] * 2)
 
 
-@algorithms
-def test_noise_free_problem(algorithm: Algorithm) -> None:
+@contenders
+def test_noise_free_problem(settings: Settings) -> None:
     exact = ps.problems.gaussian(EASY.means, sigma=0.0)
-    assert ps.simulate(exact, algorithm.name, eps=0.3, replicates=1, max_samples=30_000).success.all()
+    assert simulate(exact, settings, eps=0.3, replicates=1, max_samples=30_000).success.all()
 
 
-@algorithms
-def test_ten_metrics_and_directions(algorithm: Algorithm) -> None:
+@contenders
+def test_ten_metrics_and_directions(settings: Settings) -> None:
     values = np.vstack([np.full(10, 1.0), np.full(10, 3.0)])
     problem = ps.problems.gaussian(values, sigma=0.01, directions="min")
-    result = ps.simulate(problem, algorithm.name, eps=0.5, replicates=1, max_samples=30_000)
+    result = simulate(problem, settings, eps=0.5, replicates=1, max_samples=30_000)
     np.testing.assert_array_equal(result.fronts, [[True, False]])
 
 
-@algorithms
+@contenders
 @pytest.mark.parametrize("sigma", [-1.0, np.nan, np.inf, "much", (0.1, -0.1), True])
-def test_settings_refuse_a_bad_sigma(algorithm: Algorithm, sigma: Any) -> None:
-    with pytest.raises(InvalidInput, match=f"sigma of {algorithm.settings.__name__} must be"):
-        algorithm.settings(sigma=sigma)
+def test_settings_refuse_a_bad_sigma(settings: Settings, sigma: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"sigma of {type(settings).__name__} must be"):
+        replace(settings, sigma=sigma)
 
 
-@algorithms
-def test_sigma_per_metric_must_fit(algorithm: Algorithm) -> None:
-    settings = algorithm.settings(sigma=(0.1, 0.1, 0.1))
+@contenders
+def test_sigma_per_metric_must_fit(settings: Settings) -> None:
+    if not settings.knows_noise:
+        pytest.skip("is told no sigma")
     with pytest.raises(InvalidInput, match=r"one number or 2 of them"):
-        ps.simulate(EASY, settings, replicates=1)
+        simulate(EASY, replace(settings, sigma=(0.1, 0.1, 0.1)), replicates=1)
 
 
 def test_state_classes_have_unique_names() -> None:

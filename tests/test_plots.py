@@ -76,6 +76,7 @@ def result(algorithm: str = "uniform", settings: dict[str, Any] | None = None, *
         "arms": ("a", "b"),
         "metrics": ("x", "y"),
         "assumed": "sigma given",
+        "guarantee": "none",
         "sigma": np.ones(2),
         "scales": np.ones(2),
         "eps": np.zeros(2),
@@ -90,6 +91,7 @@ def result(algorithm: str = "uniform", settings: dict[str, Any] | None = None, *
         "stopped": np.array([True, True]),
         "fronts": np.ones((2, 2), dtype=bool),
         "pulls": np.ones((2, 2), dtype=np.int64),
+        "cost": np.array([3.0, 5.0]),
         "regret_rounds": rounds,
         "regret_curves": np.array([np.minimum(rounds, 3), np.minimum(rounds, 5)], dtype=float),
     }

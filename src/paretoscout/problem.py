@@ -28,15 +28,17 @@ class Metric:
     direction: "max" if larger is better, "min" if smaller is.
     eps: the difference that does not matter, in the metric's own unit.
     unit: shown behind numbers.
+    bounds: the lowest and the highest value there can be; an outcome beyond them is an error.
 
     >>> Metric("latency", "min", eps=5, unit="ms")
-    Metric(name='latency', direction='min', eps=5, unit='ms')
+    Metric(name='latency', direction='min', eps=5, unit='ms', bounds=None)
     """
 
     name: str
     direction: str = "max"
     eps: float | None = None
     unit: str = ""
+    bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -45,6 +47,12 @@ class Metric:
             raise InvalidInput(f"direction of metric {self.name!r} must be 'min' or 'max', got {self.direction!r}")
         if self.eps is not None:
             checks.number(f"eps of metric {self.name!r}", self.eps, least=0.0)
+        if self.bounds is not None:
+            what = f"bounds of metric {self.name!r}"
+            if np.shape(self.bounds) != (2,):
+                raise InvalidInput(f"{what} must be two numbers, the lowest and the highest value, got {self.bounds!r}")
+            low = checks.number(what, self.bounds[0])
+            object.__setattr__(self, "bounds", (low, checks.number(what, self.bounds[1], above=low)))
 
 
 @dataclass(frozen=True)
@@ -77,13 +85,14 @@ class Problem:
     theta: FloatArray | None = None  # (d, L) where the means are contexts @ theta
     rows: tuple[FloatArray, ...] | None = None  # per arm (n, L), where samples are replayed
     noise: str = "sigma given"  # what is assumed of the noise, for people to read
+    cost: FloatArray | None = None  # (K,) what one sample of each arm costs; None: all the same
     about: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         _unique(self.arms, "arm", self.name)
         _unique([metric.name for metric in self.metrics], "metric", self.name)
         K, L = len(self.arms), len(self.metrics)
-        shapes = {"means": (K, L), "sigma": (L,), "contexts": (K, -1), "theta": (-1, L)}
+        shapes = {"means": (K, L), "sigma": (L,), "contexts": (K, -1), "theta": (-1, L), "cost": (K,)}
         for name, shape in shapes.items():
             values = getattr(self, name)
             if values is None:
@@ -95,6 +104,24 @@ class Problem:
             checks.finite(what, values)
         if (self.sigma < 0).any():
             raise InvalidInput(f"sigma of problem {self.name!r} must not be negative, got {self.sigma.tolist()}")
+        if self.cost is not None and (self.cost <= 0).any():
+            raise InvalidInput(f"cost of problem {self.name!r} must be above 0, got {self.cost.min():g}")
+        self._check_bounds()
+
+    def _check_bounds(self) -> None:
+        for position, metric in enumerate(self.metrics):
+            if metric.bounds is None:
+                continue
+            what = f"metric {metric.name!r} of problem {self.name!r}"
+            if self.rows is None:
+                raise InvalidInput(f"bounds of {what} must be left out: its noise is normal, which knows no bounds")
+            for arm, rows in zip(self.arms, self.rows, strict=True):
+                low, high = rows[:, position].min(), rows[:, position].max()
+                if low < metric.bounds[0] or high > metric.bounds[1]:
+                    raise InvalidInput(
+                        f"{what} must be within its bounds {metric.bounds[0]:g} and {metric.bounds[1]:g}, "
+                        f"but {arm!r} has rows from {low:g} to {high:g}"
+                    )
 
     def __repr__(self) -> str:
         shape = f"{len(self.arms)} arms, {len(self.metrics)} metrics"
@@ -134,6 +161,13 @@ class Problem:
         )
         scales = np.where(values > 0, values, 1.0)
         return Units(signs, scales, values / scales)
+
+    def bounds(self, units: Units) -> FloatArray | None:
+        """Return each metric's lowest and highest value (L, 2), oriented and scaled; infinite where unknown."""
+        if all(metric.bounds is None for metric in self.metrics):
+            return None
+        given = np.array([metric.bounds or (-np.inf, np.inf) for metric in self.metrics])
+        return np.sort(given * (units.signs / units.scales)[:, None], axis=1) + 0.0  # no negative zero
 
     def theta_max(self, units: Units) -> float:
         """Return the largest norm of a column of the parameters, in scaled units (without contexts: of the means)."""

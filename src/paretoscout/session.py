@@ -14,6 +14,7 @@ import numpy as np
 from . import checks
 from .algorithms.contract import Settings, Setup
 from .algorithms.registry import get, resolve
+from .algorithms.states import arrays_of, with_arrays
 from .errors import InvalidInput, NotSupported, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray
@@ -105,9 +106,7 @@ class Session:
             "open": [(question.number, question.arm, question.ticket.tolist()) for question in self.open.values()],
         }
         arrays = {f"setup.{name}": value for name, value in vars(self.setup).items() if name not in setup}
-        return pack(
-            "session", header, arrays | {f"state.{name}": value for name, value in self.state._asdict().items()}
-        )
+        return pack("session", header, arrays | arrays_of(self.state, "state."))
 
     @classmethod
     def load(cls, data: bytes) -> Session:
@@ -121,11 +120,11 @@ class Session:
                 name.removeprefix("setup."): value for name, value in arrays.items() if name.startswith("setup.")
             }
             session = cls(get(header["algorithm"]).settings(**settings), Setup(**header["setup"], **setup))
-            stored = [arrays[f"state.{name}"] for name in session.state._fields]
-            for fresh, array in zip(session.state, stored, strict=True):
+            for name, fresh in arrays_of(session.state, "state.").items():
+                array = arrays[name]
                 if (fresh.dtype, fresh.shape[1:]) != (array.dtype, array.shape[1:]) or len(fresh) > len(array):
                     raise UnreadableFile("the arrays of this session do not fit its setup")
-            session.state = type(session.state)(*stored)
+            session.state = with_arrays(session.state, arrays, "state.")
             session.rng.bit_generator.state = header["rng"]
             session.asked = header["asked"]
             for number, arm, ticket in header["open"]:
@@ -154,4 +153,13 @@ class Session:
         if not mask.all():
             self._require("missing", f"an outcome that lacks metrics {np.flatnonzero(~mask).tolist()}")
             values[~mask] = 0.0
-        return checks.finite("outcome", values), mask
+        checks.finite("outcome", values)
+        if self.setup.bounds is not None:
+            beyond = mask & ((values < self.setup.bounds[:, 0]) | (values > self.setup.bounds[:, 1]))
+            if beyond.any():
+                metric = int(beyond.argmax())
+                low, high = self.setup.bounds[metric]
+                raise InvalidInput(
+                    f"outcome of metric {metric} must be from {low:g} to {high:g}, got {values[metric]:g}"
+                )
+        return values, mask

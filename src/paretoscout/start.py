@@ -4,25 +4,40 @@ from __future__ import annotations
 
 from . import checks
 from .algorithms.contract import Settings, Setup
+from .kernels.arrays import FloatArray
 from .problem import Eps, Problem, Units
 
 
 def setup_of(problem: Problem, settings: Settings, eps: Eps | None, delta: float) -> tuple[Setup, Units]:
-    """Orient and scale the problem; the algorithm is told the problem's sigma unless its settings name one."""
+    """Orient and scale the problem; the algorithm is told the problem's sigma unless its settings say otherwise."""
     units = problem.units(eps)
-    sigma, noise = problem.sigma, problem.noise
-    if settings.sigma is not None:
-        sigma = checks.per_metric(f"sigma of {type(settings).__name__}", settings.sigma, len(sigma))
-        noise = "sigma set to " + ", ".join(f"{value:g}" for value in dict.fromkeys(sigma.tolist()))
+    sigma, noise = _noise(problem, settings)
     setup = Setup(
         n_arms=len(problem.arms),
         n_metrics=len(problem.metrics),
         eps=units.eps,
         delta=checks.number(f"delta of a run on problem {problem.name!r}", delta, above=0.0, below=1.0),
-        sigma=sigma / units.scales,
+        sigma=None if sigma is None else sigma / units.scales,
         contexts=problem.contexts,
         theta_max=problem.theta_max(units),
         explained=problem.theta is not None,
         noise=noise,
+        bounds=problem.bounds(units),
+        cost=1.0 if problem.cost is None else problem.cost,  # type: ignore[arg-type]
+        scales=units.scales,
     )
     return setup, units
+
+
+def _noise(problem: Problem, settings: Settings) -> tuple[FloatArray | None, str]:
+    """What the algorithm is told of the noise, and how people are told what that rests on."""
+    if not settings.knows_noise:
+        bounded = [metric.name for metric in problem.metrics if metric.bounds is not None]
+        if len(bounded) == len(problem.metrics):
+            return None, "outcomes within their bounds, noise of any kind"
+        within = f"; {', '.join(bounded)}: within bounds, noise of any kind" if bounded else ""
+        return None, f"normal noise, variance unknown{within}"
+    if settings.sigma is None:
+        return problem.sigma, problem.noise
+    sigma = checks.per_metric(f"sigma of {type(settings).__name__}", settings.sigma, len(problem.metrics))
+    return sigma, "sigma set to " + ", ".join(f"{value:g}" for value in dict.fromkeys(sigma.tolist()))

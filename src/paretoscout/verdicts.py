@@ -11,10 +11,34 @@ from typing import Any
 from .algorithms.contract import Algorithm
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
-from .kernels.dispatch import Verdicts
+from .kernels.dispatch import Basis, Verdicts
 from .problem import Metric, Units
 
 WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated"}
+
+
+MODEL_REJECTED = (
+    "The contexts do not explain the means within the stated misfit: verdicts that rested on them were reopened, and "
+    "what is shown was measured."
+)
+
+
+def amount(value: float, metric: Metric) -> str:
+    """Return a number with its unit."""
+    return f"{value:.3g} {metric.unit}".rstrip()
+
+
+def guarantee_of(algorithm: Algorithm, delta: float, metrics: Sequence[Metric], units: Units, assumed: str) -> str:
+    """Return in plain words what holds with which probability, up to which differences, and what that rests on."""
+    if not algorithm.guarantees:
+        return f"none: {algorithm.name} is a heuristic ({assumed})"
+    eps = [amount(e, metric) for e, metric in zip(units.eps * units.scales, metrics, strict=True)]
+    if len(set(eps)) == 1 and len(eps) > 1:
+        tolerated = f"{eps[0]} of every metric"
+    else:
+        tolerated = " and ".join(f"{e} of {metric.name}" for e, metric in zip(eps, metrics, strict=True))
+    upto = f", up to {tolerated}" if units.eps.any() else ""
+    return f"all verdicts right with probability {100 * (1 - delta):.10g}%{upto} ({assumed})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +53,10 @@ class VerdictTable:
     radii: FloatArray  # (K, L) infinite where nothing is known
     counts: IntArray  # (K,)
     guarantee: str  # what holds with which probability, and what it rests on
+    survives: FloatArray | None = (
+        None  # (K, L) misfit of the model a verdict survives; infinite: measured; NaN: none yet
+    )
+    remark: str = ""  # what else there is to know
 
     @classmethod
     def of(
@@ -41,12 +69,9 @@ class VerdictTable:
         algorithm: Algorithm,
         delta: float,
         assumed: str,
+        basis: Basis | None = None,
     ) -> VerdictTable:
         """Translate what an algorithm said."""
-        if algorithm.guarantees:
-            guarantee = f"all verdicts right with probability {100 * (1 - delta):.10g}% ({assumed})"
-        else:
-            guarantee = f"none: {algorithm.name} is a heuristic ({assumed})"
         return cls(
             arms=tuple(arms),
             metrics=tuple(metrics),
@@ -55,7 +80,9 @@ class VerdictTable:
             estimates=units.original(verdicts.estimates),
             radii=verdicts.radii * units.scales,
             counts=verdicts.counts,
-            guarantee=guarantee,
+            guarantee=guarantee_of(algorithm, delta, metrics, units, assumed),
+            survives=None if basis is None else basis.survives[:, None] * units.scales,
+            remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
         )
 
     @property
@@ -63,10 +90,20 @@ class VerdictTable:
         """The arms that are proven to be on the front."""
         return tuple(arm for arm, verdict in zip(self.arms, self.verdicts, strict=True) if verdict == "front")
 
+    def rests_on(self, k: int) -> str:
+        """Return what the verdict on an arm rests on: "measured", or the model and the misfit it survives."""
+        if self.survives is None or math.isnan(self.survives[k, 0]):
+            return ""
+        if math.isinf(self.survives[k, 0]):
+            return "measured"
+        parts = (amount(misfit, metric) for misfit, metric in zip(self.survives[k].tolist(), self.metrics, strict=True))
+        return f"model, misfit up to {' / '.join(dict.fromkeys(parts))}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; a half-width that is infinite becomes None."""
         return {
             "guarantee": self.guarantee,
+            **({"remark": self.remark} if self.remark else {}),
             "samples": int(self.counts.sum()),
             "options": [
                 {
@@ -74,6 +111,7 @@ class VerdictTable:
                     "verdict": self.verdicts[k],
                     "rival": None if self.verdicts[k] == "front" else self.rivals[k],
                     "n": int(self.counts[k]),
+                    **({} if self.survives is None else {"rests_on": self.rests_on(k)}),
                     "estimates": {
                         metric.name: {
                             "value": float(self.estimates[k, i]) if math.isfinite(self.radii[k, i]) else None,

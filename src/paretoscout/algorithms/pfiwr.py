@@ -196,7 +196,7 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         signed_norms=np.ascontiguousarray((np.sign(V) * norms).T),
         cumulative=np.ascontiguousarray(cumulative),
         twice_eps=2.0 * setup.eps,
-        sigma=setup.sigma.copy(),
+        sigma=setup.known_sigma("pfiwr"),
         delta=float(setup.delta),
         exploration=float(settings.exploration),
         theta_max=float(theta_max),

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .. import checks
 from ..errors import InvalidInput
-from . import scout_linear, scout_tabular
+from . import scout_linear, scout_robust, scout_tabular
 from .contract import Algorithm, Settings, Setup
 
 
@@ -22,26 +24,50 @@ class Scout(Settings):
 
     regret_weight: 0 asks for the fewest samples, 1 for the least regret (samples of bad arms, weighted by how bad).
     model: "tabular": contexts are ignored, and so is nothing assumed of them; "linear": the means are exactly linear in
-        the contexts, and the guarantee rests on that; None: linear if the problem was stated as linear, else tabular.
+        the contexts, and the guarantee rests on that; "robust": linear up to a misfit, and each verdict says whether it
+        was measured or rests on the model; None: linear if the problem was stated as linear, else tabular.
+    misfit: by how much the mean of an arm may differ from what is linear in the contexts, for model="robust"; in the
+        metrics' own units, one number or one per metric; 0 trusts the contexts, unless a test of them objects.
+    noise: "given": sigma is that of the problem, or `sigma`; "unknown": nobody knows it. Then metrics with bounds may
+        have noise of any kind, and the others must have normal noise, of whatever scale.
     """
 
     regret_weight: float = 0.5
     model: str | None = None
+    misfit: float | tuple[float, ...] = 0.0
+    noise: str = "given"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         weight = checks.number("regret_weight of Scout", self.regret_weight, least=0.0)
         if weight > 1.0:
             raise InvalidInput(f"regret_weight of Scout must be from 0 to 1, got {self.regret_weight!r}")
-        if self.model not in (None, "tabular", "linear"):
-            raise InvalidInput(f"model of Scout must be 'tabular', 'linear' or None, got {self.model!r}")
-        self._set(regret_weight=weight)
+        if self.model not in (None, "tabular", "linear", "robust"):
+            raise InvalidInput(f"model of Scout must be 'tabular', 'linear', 'robust' or None, got {self.model!r}")
+        misfit = self._per_metric("misfit", self.misfit)
+        if np.any(misfit) and self.model != "robust":
+            raise InvalidInput(f"misfit of Scout must go with model='robust', got {self.misfit!r} with {self.model!r}")
+        if self.noise not in ("given", "unknown"):
+            raise InvalidInput(f"noise of Scout must be 'given' or 'unknown', got {self.noise!r}")
+        if self.noise == "unknown" and self.sigma is not None:
+            raise InvalidInput(f"sigma of Scout must be left out where its noise is 'unknown', got {self.sigma!r}")
+        self._set(regret_weight=weight, misfit=misfit)
+
+    @property
+    def knows_noise(self) -> bool:
+        """Whether it is told sigma."""
+        return self.noise == "given"
 
 
 def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
     """Start with the model that was asked for, or that the problem states."""
-    linear = setup.explained if settings.model is None else settings.model == "linear"
-    return (scout_linear if linear else scout_tabular).init(settings.regret_weight, setup)
+    model = settings.model or ("linear" if setup.explained else "tabular")
+    if model == "tabular":
+        return scout_tabular.init(settings.regret_weight, setup)
+    if model == "linear":
+        return scout_linear.init(settings.regret_weight, setup)
+    misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.scales
+    return scout_robust.init(settings.regret_weight, setup, misfit)
 
 
 ALGORITHM = Algorithm(
@@ -54,5 +80,5 @@ ALGORITHM = Algorithm(
     guarantees=True,
     settings=Scout,
     init=init,
-    kernels=(scout_tabular.KERNELS, scout_linear.KERNELS),
+    kernels=(scout_tabular.KERNELS, scout_linear.KERNELS, scout_robust.KERNELS),
 )

@@ -17,13 +17,17 @@ from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import log_evidence_along
 from .contract import Accepts, Kernels, Setup
 
-#: Scales of the mixture: the largest is (6 + 2.5 d) 4 sigma^2 / eps^2 (4096 where eps is 0), each next an eighth.
+#: Scales of the mixture: the largest is (6 + 2.5 d) 4 sigma^2 / eps^2 (4096 where eps is 0, 1024 where sigma is
+#: unknown), each next an eighth.
 SCALE_WEIGHTS = (0.4, 0.3, 0.15, 0.15)
 N_SCALES = len(SCALE_WEIGHTS)
 #: Contexts whose difference is relatively smaller than the root of this count as equal.
 SAME = 1e-16
 #: Differences of estimates below this are rounding, where the noise is said to be none.
 ROUNDING = 1e-9
+#: Where sigma is unknown: how much of delta goes into an upper bound on it, and the rates at which that is tried.
+FOR_SIGMA = 0.1
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 #: All arms are tested again after this share more samples.
 CHECK_GROWTH = 0.02
 
@@ -32,8 +36,12 @@ class LinearScoutOptions(NamedTuple):
     contexts: FloatArray  # (K, d) whitened: their mean outer product is the unit matrix
     twins: IntArray  # (K,) the first arm with the same context
     first_arms: IntArray  # (d,) arms that span all dimensions, pulled first
+    cost: FloatArray  # (K,) of a sample, on average 1
     eps: FloatArray  # (L,)
-    sigma: FloatArray  # (L,)
+    misfit: FloatArray  # (L,) how far the mean of an arm may be from the model
+    sigma_known: bool
+    rates: FloatArray  # (6,) for the bound on sigma
+    log_sigma_price: float  # log of 1 / (probability that the bound fails), rate by rate and metric by metric
     rhos: FloatArray  # (L, R)
     log_weights: FloatArray  # (R,)
     threshold: float  # log(L / delta): the evidence holds for all pairs at once
@@ -50,10 +58,13 @@ class LinearScoutState(NamedTuple):
     theta: FloatArray  # (d, L) least squares estimate
     means: FloatArray  # (K, L) as of the last check
     solved: FloatArray  # (K, d) A^-1 x as of the last check
+    squares: FloatArray  # (L,) sum of Y^2
+    sigma: FloatArray  # (L,) noise scale, or an upper bound on it as of the last check; an estimate before there is one
+    sigma_bounded: IntArray  # (L,) whether it is more than an estimate
     log_prices: FloatArray  # (L, R) log w - 1/2 log det(I + A / rho) as of the last check
     progress: FloatArray  # (K,) evidence of the pair that decides the arm, as of when it was last looked at
     rival: IntArray  # (K,) the other arm of that pair
-    route: IntArray  # (K,) 1: towards elimination, 0: towards acceptance
+    route: IntArray  # (K,) what that pair is to show: BEATEN or ESCAPES
     gaps: FloatArray  # (K,)
     mean_gap: FloatArray  # (1,)
     status: IntArray  # (K,)
@@ -65,16 +76,21 @@ class LinearScoutState(NamedTuple):
     standing: IntArray  # (K,) arms not eliminated, as of the last check
     leaders: IntArray  # (K,) those of them that no other one beats by the estimates
     no_radii: FloatArray  # (K, L) zeros
+    excused: IntArray  # (K,) 1: that the arm in question escapes this one is known from elsewhere
 
 
 TOTAL, N_UNDECIDED, CHECK_AT = 0, 1, 2
+ESCAPES, BEATEN = 0, 1
 
 
-def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearScoutOptions]:
+def init(
+    regret_weight: float, setup: Setup, misfit: FloatArray | None = None
+) -> tuple[LinearScoutState, LinearScoutOptions]:
     """Whiten the contexts, choose arms that span them, fix the scales before the data."""
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
     if setup.contexts is None:
-        raise InvalidInput("contexts of algorithm 'scout' must be given for model='linear', got none")
+        model = "linear" if misfit is None else "robust"
+        raise InvalidInput(f"contexts of algorithm 'scout' must be given for model={model!r}, got none")
     U, s, _ = np.linalg.svd(setup.contexts, full_matrices=False)
     rank = int(np.count_nonzero(s > s.max(initial=0.0) * max(setup.contexts.shape) * np.finfo(float).eps))
     if rank == 0:
@@ -84,18 +100,29 @@ def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearSc
     _, twins = np.unique(setup.contexts, axis=0, return_inverse=True)
     first = {int(group): k for k, group in reversed(list(enumerate(twins.ravel())))}
     pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        top = (6.0 + 2.5 * rank) * 4.0 * (setup.sigma / setup.eps) ** 2
-    top = np.where((setup.eps > 0) & (setup.sigma > 0), top, 4096.0)
+    delta, sigma = setup.delta, setup.sigma
+    if sigma is None and setup.bounds is not None and np.isfinite(setup.bounds).all():
+        sigma = (setup.bounds[:, 1] - setup.bounds[:, 0]) / 2.0  # whatever the noise is, it is sub-Gaussian with that
+    if sigma is None:
+        top = np.full(L, 1024.0)
+        delta *= 1.0 - FOR_SIGMA
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            top = (6.0 + 2.5 * rank) * 4.0 * (sigma / setup.eps) ** 2
+        top = np.where((setup.eps > 0) & (sigma > 0), top, 4096.0)
     options = LinearScoutOptions(
         contexts=contexts,
         twins=np.array([first[int(group)] for group in twins.ravel()], np.int64),
         first_arms=np.sort(pivots[:rank]).astype(np.int64),
+        cost=setup.cost / setup.cost.mean(),
         eps=setup.eps.copy(),
-        sigma=setup.sigma.copy(),
+        misfit=np.zeros(L) if misfit is None else misfit,
+        sigma_known=sigma is not None,
+        rates=np.array(RATES),
+        log_sigma_price=math.log(len(RATES) * L / (FOR_SIGMA * setup.delta)),
         rhos=top[:, None] / 8.0 ** np.arange(R),
         log_weights=np.log(SCALE_WEIGHTS),
-        threshold=math.log(L / setup.delta),
+        threshold=math.log(L / delta),
         regret_weight=regret_weight,
         no_ticket=np.empty(0),
     )
@@ -108,6 +135,9 @@ def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearSc
         theta=np.zeros((rank, L)),
         means=np.zeros((K, L)),
         solved=np.zeros((K, rank)),
+        squares=np.zeros(L),
+        sigma=np.zeros(L) if sigma is None else sigma.copy(),
+        sigma_bounded=np.full(L, int(sigma is not None), np.int64),
         log_prices=np.zeros((L, R)),
         progress=np.full(K, -np.inf),
         rival=np.full(K, -1, np.int64),
@@ -123,6 +153,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearSc
         standing=np.zeros(K, np.int64),
         leaders=np.zeros(K, np.int64),
         no_radii=np.zeros((K, L)),
+        excused=np.zeros(K, np.int64),
     )
     return state, options
 
@@ -180,15 +211,18 @@ def look_again(state: LinearScoutState, options: LinearScoutOptions, k: int) -> 
     for i in range(d):
         a += (options.contexts[k, i] - options.contexts[j, i]) * state.column[i, 0]
         b += state.column[i, 0] * state.column[i, 0]
-    evidence = np.inf if state.route[k] == 1 else -np.inf
+    bias = bias_along(state, options, k, j) if allows_misfit(options) else 0.0
+    evidence = np.inf if state.route[k] == BEATEN else -np.inf
     for metric in range(state.means.shape[1]):
         difference = 0.0
         for i in range(d):
             difference += (options.contexts[k, i] - options.contexts[j, i]) * state.theta[i, metric]
-        if state.route[k] == 1:
-            evidence = min(evidence, pair_evidence(state, options, metric, -difference, a, b))
+        hidden = options.misfit[metric] * bias
+        if state.route[k] == BEATEN:
+            evidence = min(evidence, pair_evidence(state, options, metric, -difference - hidden, a, b))
         else:
-            evidence = max(evidence, pair_evidence(state, options, metric, difference + options.eps[metric], a, b))
+            difference += options.eps[metric] - hidden
+            evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
     state.progress[k] = evidence
 
 
@@ -197,9 +231,10 @@ def pair_evidence(
     state: LinearScoutState, options: LinearScoutOptions, metric: int, difference: float, a: float, b: float
 ) -> float:
     """Log e-value along a direction; below zero, for the order among arms, where the difference is negative."""
-    if difference <= 0.0 or (options.sigma[metric] == 0.0 and difference < ROUNDING):
-        return -0.5 * difference * difference / max(options.sigma[metric] * options.sigma[metric] * a, 1e-300)
-    return log_evidence_along(difference, a, b, options.sigma[metric], options.rhos[metric], state.log_prices[metric])
+    sigma = state.sigma[metric]
+    if difference <= 0.0 or (sigma == 0.0 and difference < ROUNDING):
+        return -0.5 * difference * difference / max(sigma * sigma * a, 1e-300)
+    return log_evidence_along(difference, a, b, sigma, options.rhos[metric], state.log_prices[metric])
 
 
 @kernel
@@ -220,7 +255,7 @@ def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, p
             leverage += state.solved[arm, i] * options.contexts[arm, i]
         crowd = 1.0 + pending[arm] * leverage  # what is on its way tells the same
         gain = along * along / ((1.0 + leverage) * crowd * crowd)
-        gain /= cost_of(state.gaps[arm], state.mean_gap[0], options.regret_weight)
+        gain /= cost_of(options.cost[arm], state.gaps[arm], state.mean_gap[0], options.regret_weight)
         if gain > most:
             found, most = arm, gain
     return found
@@ -236,10 +271,23 @@ def update(
     observed: BoolArray,
 ) -> None:
     """Add the sample to A and to the estimate; test all arms at growing intervals."""
+    take_in(state, options, arm, outcome)
+    if check_is_due(state, options):
+        leaders = refresh(state, options)
+        for k in range(state.pulls.shape[0]):
+            if state.status[k] == UNDECIDED:
+                judge(state, options, k, leaders)
+
+
+@kernel
+def take_in(state: LinearScoutState, options: LinearScoutOptions, arm: int, outcome: FloatArray) -> None:
+    """Add the sample to A and to the estimate."""
     d = options.contexts.shape[1]
     was_spanned = spans(state, options)
     state.counters[TOTAL] += 1
     state.pulls[arm] += 1
+    for metric in range(outcome.shape[0]):
+        state.squares[metric] += outcome[metric] * outcome[metric]
     for i in range(d):
         for j in range(i, d):
             state.gram[i, j] += options.contexts[arm, i] * options.contexts[arm, j]
@@ -256,14 +304,20 @@ def update(
         return
     copy_into(state.theta, state.right)
     solve(state.factor, state.reach, state.theta)
-    if state.counters[TOTAL] >= state.counters[CHECK_AT]:
-        state.counters[CHECK_AT] = state.counters[TOTAL] + 1 + int(CHECK_GROWTH * state.counters[TOTAL])
-        check(state, options)
 
 
 @kernel
-def check(state: LinearScoutState, options: LinearScoutOptions) -> None:
-    """Bring means, inverses and prices up to date, then look at all pairs of undecided arms."""
+def check_is_due(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+    """Whether all arms are to be tested now; if so, say when to do so again."""
+    if state.counters[TOTAL] < state.counters[CHECK_AT] or not spans(state, options):
+        return False
+    state.counters[CHECK_AT] = state.counters[TOTAL] + 1 + int(CHECK_GROWTH * state.counters[TOTAL])
+    return True
+
+
+@kernel
+def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
+    """Bring means, inverses, prices and gaps up to date; return how many leaders there are."""
     K, d = options.contexts.shape
     L, R = state.log_prices.shape
     for k in range(K):
@@ -289,70 +343,145 @@ def check(state: LinearScoutState, options: LinearScoutOptions) -> None:
             for i in range(d):
                 half_log_det += 0.5 * math.log(state.shifted[i, i])
             state.log_prices[metric, r] = options.log_weights[r] - half_log_det
+    if not options.sigma_known:
+        bound_sigma(state, options)
     n_standing = 0
     for k in range(K):
         if state.status[k] != DOMINATED:
             state.standing[n_standing] = k
             n_standing += 1
-    standing = state.standing[:n_standing]
-    leaders = state.leaders[: strongest(standing, state.means, state.no_radii, state.leaders)]
+    n_leaders = strongest(state.standing[:n_standing], state.means, state.no_radii, state.leaders)
     total = 0.0
     for k in range(K):
         state.gaps[k] = 0.0
-        for j in leaders:
+        for j in state.leaders[:n_leaders]:
             state.gaps[k] = max(state.gaps[k], margin(j, k, state.means))
         total += state.gaps[k]
     state.mean_gap[0] = total / K
-    for k in standing:
-        if state.status[k] == UNDECIDED:
-            judge(state, options, k, standing, leaders)
+    return n_leaders
 
 
 @kernel
-def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing: IntArray, leaders: IntArray) -> None:
+def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
+    """An upper bound on sigma that holds at all times, from what the model leaves unexplained.
+
+    The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
+    ((t / 2) log(1 + 2 c) - price) / c. The fit takes away at most (1 + rho / least eigenvalue of A) times what the
+    evidence allows it. Samples that are off the model by the misfit can hide so much of the noise.
+    """
+    d, L = state.right.shape
+    t = float(state.counters[TOTAL])
+    trace = 0.0  # of A^-1: one over it is no more than the least eigenvalue
+    for i in range(d):
+        for j in range(d):
+            state.column[j, 0] = 1.0 if i == j else 0.0
+        solve(state.factor, state.reach, state.column)
+        trace += state.column[i, 0]
+    for metric in range(L):
+        left = state.squares[metric]
+        for i in range(d):
+            left -= state.theta[i, metric] * state.right[i, metric]
+        left = max(left, 0.0) + 1e-12 * state.squares[metric]  # what rounding may hide
+        q = -np.inf
+        for rate in options.rates:
+            q = max(q, (0.5 * t * math.log1p(2.0 * rate) - options.log_sigma_price) / rate)
+        taken = np.inf
+        for r in range(options.rhos.shape[1]):
+            allowed = 2.0 * (options.threshold - state.log_prices[metric, r])
+            taken = min(taken, (1.0 + options.rhos[metric, r] * trace) * allowed)
+        if q > taken:
+            bound = (math.sqrt(left) + options.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
+            if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
+                state.sigma[metric] = bound
+            state.sigma_bounded[metric] = 1
+        elif state.sigma_bounded[metric] == 0:
+            state.sigma[metric] = math.sqrt(left / max(1.0, t - d))
+
+
+@kernel
+def allows_misfit(options: LinearScoutOptions) -> bool:
+    """Whether means may be off the model."""
+    largest = 0.0
+    for misfit in options.misfit:
+        largest = max(largest, misfit)
+    return largest > 0.0
+
+
+@kernel
+def bias_along(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> float:
+    """How much of a misfit of 1 in every arm can hide in the estimated difference of k and j, as of the last check.
+
+    b = sum_i |1{i=k} - 1{i=j} - n_i z^T A^-1 x_i|: what each arm's misfit adds to the difference, less what it adds to
+    its estimate. j = -1: in the estimate of k alone.
+    """
+    K, d = options.contexts.shape
+    bias = 0.0
+    for i in range(K):
+        weight = 0.0
+        if state.pulls[i] > 0:
+            for c in range(d):
+                other = state.solved[j, c] if j >= 0 else 0.0
+                weight += (state.solved[k, c] - other) * options.contexts[i, c]
+        bias += abs((i == k) - (i == j) - state.pulls[i] * weight)
+    return bias
+
+
+@kernel
+def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leaders: int) -> None:
     """Look for the arm that most clearly dominates k, and for the one that k least clearly escapes."""
     L = state.means.shape[1]
+    misfit = allows_misfit(options)
     best, against = -1, -np.inf
     worst, in_favour = -1, np.inf
-    for j in leaders:  # whoever dominates k by the estimates, one of these does so more clearly
+    for j in state.leaders[:n_leaders]:  # whoever dominates k by the estimates, one of these does so more clearly
         if options.twins[j] != options.twins[k] and margin(j, k, state.means) > 0.0:
             a, b = pair_variances(state, options, k, j)
             if a < 0.0:
                 continue
+            bias = bias_along(state, options, k, j) if misfit else 0.0
             evidence = np.inf
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
                 difference = state.means[j, metric] - state.means[k, metric]
-                evidence = min(evidence, pair_evidence(state, options, metric, difference, a, b))
+                hidden = options.misfit[metric] * bias
+                evidence = min(evidence, pair_evidence(state, options, metric, difference - hidden, a, b))
                 ahead = ahead and difference >= options.eps[metric]
             if evidence > against:
                 best, against = j, evidence
-            if ahead:
+            if ahead and state.excused[j] == 0:
                 worst, in_favour = j, -np.inf
     if in_favour == np.inf:
-        for j in standing:
-            if options.twins[j] == options.twins[k]:
-                continue  # arms with equal contexts have equal means: neither dominates the other
-            a, b = pair_variances(state, options, k, j)
-            if a < 0.0:
+        for j in range(state.pulls.shape[0]):
+            if state.status[j] == DOMINATED or state.excused[j] == 1 or j == k:
                 continue
+            a, b = (-1.0, 0.0) if options.twins[j] == options.twins[k] else pair_variances(state, options, k, j)
             evidence = -np.inf
-            for metric in range(L):
-                difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
-                evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
+            if a < 0.0:
+                for metric in range(L):  # by the model the two are equal: neither can be better by two misfits
+                    if options.eps[metric] >= 2.0 * options.misfit[metric]:
+                        evidence = np.inf
+            else:
+                bias = bias_along(state, options, k, j) if misfit else 0.0
+                for metric in range(L):
+                    difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
+                    difference -= options.misfit[metric] * bias
+                    evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
             if evidence < in_favour:
                 worst, in_favour = j, evidence
-    if against >= options.threshold:
+    certain = True  # an estimate of sigma ranks pairs, but proves nothing
+    for metric in range(L):
+        certain = certain and state.sigma_bounded[metric] == 1
+    if certain and against >= options.threshold:
         state.status[k] = DOMINATED
         state.beaten_by[k] = best
         state.counters[N_UNDECIDED] -= 1
-    elif in_favour >= options.threshold:
+    elif certain and in_favour >= options.threshold:
         state.status[k] = FRONT
         state.counters[N_UNDECIDED] -= 1
     elif against > in_favour:
-        state.progress[k], state.rival[k], state.route[k] = against, best, 1
+        state.progress[k], state.rival[k], state.route[k] = against, best, BEATEN
     else:
-        state.progress[k], state.rival[k], state.route[k] = in_favour, worst, 0
+        state.progress[k], state.rival[k], state.route[k] = in_favour, worst, ESCAPES
 
 
 @kernel
@@ -381,11 +510,13 @@ def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
             for i in range(options.contexts.shape[1]):
                 a += options.contexts[k, i] * state.solved[k, i]
                 b += state.solved[k, i] * state.solved[k, i]
+            bias = bias_along(state, options, k, -1) if allows_misfit(options) else 0.0
             for metric in range(L):
                 for r in range(options.rhos.shape[1]):
                     exponent = options.threshold - state.log_prices[metric, r]
-                    radius = options.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
-                    radii[k, metric] = min(radii[k, metric], radius)
+                    radius = state.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
+                    if state.sigma_bounded[metric] == 1:
+                        radii[k, metric] = min(radii[k, metric], radius + options.misfit[metric] * bias)
     rival = state.beaten_by.copy()
     name_rivals(rival, state.means, radii, state.status)
     return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())

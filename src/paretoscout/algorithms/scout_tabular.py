@@ -12,23 +12,48 @@ from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, cost_of, margin, name_rivals
 from ..kernels.dispatch import Verdicts
-from ..kernels.evidence import log_evidence_above, log_sum
+from ..kernels.evidence import (
+    log_bernstein,
+    log_bernstein_above,
+    log_evidence_above,
+    log_sum,
+    log_surprise,
+    log_surprise_above,
+    log_t_mixture,
+)
 from .contract import Accepts, Kernels, Setup
 
-#: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples (4096 where eps is 0), each next an eighth.
+#: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples (4096 where eps is 0, 1024 where sigma is unknown),
+#: each next an eighth.
 N_SCALES = 4
 SCALE_WEIGHTS = (0.3, 0.3, 0.25, 0.15)
+#: Rates of the mixture for outcomes with bounds, evenly weighted.
+RATES = tuple(0.8 / 2.0**r for r in range(10))
 #: How evidence against an arm is shared among those that might dominate it: so much by their pilots, the rest evenly.
 BY_PILOT = 0.8
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
+#: Variances estimated from fewer samples are not relied on to rank pairs.
+FEW = 20
 #: Pairs of arms are kept in matrices.
 MOST_ARMS = 5000
+
+# What is known of the noise of a metric.
+SIGMA, NORMAL, BOUNDS = 0, 1, 2
 
 
 class ScoutOptions(NamedTuple):
     eps: FloatArray  # (L,)
-    sigma: FloatArray  # (L,)
+    noise: IntArray  # (L,) what is known of it: SIGMA, NORMAL or BOUNDS
+    sigma: FloatArray  # (L,) where it is known
+    lows: FloatArray  # (L,) the lowest outcome, where there are bounds
+    ranges: FloatArray  # (L,) what lies between the bounds
+    rates: FloatArray  # (10,) of the mixture for outcomes with bounds
+    log_rate_weights: FloatArray  # (10,)
+    e_values: bool  # whether the evidence of all metrics may be added up; p-values may not
+    by_pilot: float  # how much of the evidence is shared by the pilots; 0: there are none
+    first_pulls: int  # samples of each arm before there is anything to compare
+    cost: FloatArray  # (K,) of a sample, on average 1
     rhos: FloatArray  # (L, R) scales of the mixture
     log_weights: FloatArray  # (R,)
     threshold: float  # log(K / delta): what an arm's evidence must reach
@@ -38,13 +63,16 @@ class ScoutOptions(NamedTuple):
 
 class ScoutState(NamedTuple):
     pulls: IntArray  # (K,) samples taken of each arm
+    pilot_scale: FloatArray  # (L,) by which pilots are compared, once all are in
     pilot: FloatArray  # (K, L) the first observation of each arm and metric: no evidence, but a hint who dominates
     piloted: IntArray  # (K, L) 1 where there is one
     counts: FloatArray  # (K, L) observations after the pilot
     sums: FloatArray  # (K, L) their sums
     means: FloatArray  # (K, L) their means
+    squares: FloatArray  # (K, L) sums of their squared distances to the mean
+    spreads: FloatArray  # (K, L) the same, each to the mean before it, in units of the range; where there are bounds
     half_logs: FloatArray  # (K, L, R) 1/2 log(1 + n / rho)
-    variances: FloatArray  # (K, L, R) sigma^2 (n + rho) / n^2
+    variances: FloatArray  # (K, L, R) sigma^2 (n + rho) / n^2; an estimate where sigma is unknown
     beats: FloatArray  # (K, K) row k, column j: bound on the log evidence that j is better than k in every metric
     escapes: (
         FloatArray  # (K, K) row k, column j: bound on the log evidence that j is not better than k by eps everywhere
@@ -56,22 +84,38 @@ class ScoutState(NamedTuple):
     status: IntArray  # (K,)
     beaten_by: IntArray  # (K,)
     counters: IntArray  # (4,) samples in all, undecided arms, samples at the next refresh of gaps, pilots in
-    mean_gap: FloatArray  # (1,) of the arms not eliminated
+    mean_gap: FloatArray  # (1,)
 
 
 TOTAL, N_UNDECIDED, REFRESH_AT, N_PILOTED = 0, 1, 2, 3
 
 
-def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
+def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[ScoutState, ScoutOptions]:
     """Fix the scales before the data, and start with every arm undecided."""
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
     if K > MOST_ARMS:
         raise InvalidInput(f"number of arms of algorithm 'scout' must be at most {MOST_ARMS}, got {K}")
+    bounds = np.tile([-np.inf, np.inf], (L, 1)) if setup.bounds is None else setup.bounds
     with np.errstate(divide="ignore", invalid="ignore"):
-        top = np.where((setup.eps > 0) & (setup.sigma > 0), 16.0 * (setup.sigma / setup.eps) ** 2, 4096.0)
+        if setup.sigma is None:
+            sigma, top = np.zeros(L), np.full(L, 1024.0)
+            noise = np.where(np.isfinite(bounds).all(axis=1), BOUNDS, NORMAL)
+        else:
+            sigma, noise = setup.sigma.copy(), np.full(L, SIGMA)
+            top = np.where((setup.eps > 0) & (sigma > 0), 16.0 * (sigma / setup.eps) ** 2, 4096.0)
+    unknown = bool((noise == NORMAL).any())
     options = ScoutOptions(
         eps=setup.eps.copy(),
-        sigma=setup.sigma.copy(),
+        noise=noise.astype(np.int64),
+        sigma=sigma,
+        lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
+        ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
+        rates=np.array(RATES),
+        log_rate_weights=np.full(len(RATES), -math.log(len(RATES))),
+        e_values=not unknown,
+        by_pilot=BY_PILOT if pilots else 0.0,
+        first_pulls=1 + pilots + unknown,
+        cost=setup.cost / setup.cost.mean(),
         rhos=top[:, None] / 8.0 ** np.arange(R),
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(K / setup.delta),
@@ -80,11 +124,14 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
     )
     state = ScoutState(
         pulls=np.zeros(K, np.int64),
+        pilot_scale=np.zeros(L),
         pilot=np.zeros((K, L)),
         piloted=np.zeros((K, L), np.int64),
         counts=np.zeros((K, L)),
         sums=np.zeros((K, L)),
         means=np.zeros((K, L)),
+        squares=np.zeros((K, L)),
+        spreads=np.zeros((K, L)),
         half_logs=np.zeros((K, L, R)),
         variances=np.full((K, L, R), np.inf),
         beats=np.full((K, K), -np.inf),
@@ -105,11 +152,11 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
 def choose(
     state: ScoutState, options: ScoutOptions, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
-    """Every arm twice (the pilot, and one that counts); then the most ambiguous pair's arm that tells more per cost."""
+    """Every arm a few times (pilots, and what it takes to compare); then the most ambiguous pair's more telling arm."""
     K = state.pulls.shape[0]
-    for wanted in (1, 2):
+    for wanted in range(options.first_pulls):
         for k in range(K):
-            if state.pulls[k] + pending[k] < wanted:
+            if state.pulls[k] + pending[k] <= wanted:
                 return k, options.no_ticket
     arm, rival, least = -1, -1, np.inf
     for k in range(K):
@@ -137,7 +184,8 @@ def gain(state: ScoutState, options: ScoutOptions, arm: int, pending: IntArray) 
     n += pending[arm]
     if n == 0.0:
         return np.inf
-    return 1.0 / (n * (n + 1.0) * cost_of(state.gaps[arm], state.mean_gap[0], options.regret_weight))
+    cost = cost_of(options.cost[arm], state.gaps[arm], state.mean_gap[0], options.regret_weight)
+    return 1.0 / (n * (n + 1.0) * cost)
 
 
 @kernel
@@ -155,10 +203,12 @@ def update(
     changed = False
     for metric in range(outcome.shape[0]):
         if observed[metric]:
-            if state.piloted[arm, metric] == 0:
+            if options.by_pilot > 0.0 and state.piloted[arm, metric] == 0:
                 state.piloted[arm, metric] = 1
-                state.counters[N_PILOTED] += 1
                 state.pilot[arm, metric] = outcome[metric]
+                state.counters[N_PILOTED] += 1
+                if state.counters[N_PILOTED] == state.pilot.size:
+                    scale_pilots(state, options)
             else:
                 count_in(state, options, arm, metric, outcome[metric])
                 changed = True
@@ -179,31 +229,91 @@ def update(
 @kernel
 def count_in(state: ScoutState, options: ScoutOptions, arm: int, metric: int, value: float) -> None:
     """Add an observation to the evidence."""
+    if options.noise[metric] == BOUNDS:
+        low, n = options.lows[metric], state.counts[arm, metric]
+        expected = (0.5 + (state.sums[arm, metric] - low * n) / options.ranges[metric]) / (n + 1.0)
+        state.spreads[arm, metric] += ((value - low) / options.ranges[metric] - expected) ** 2
+    before = state.means[arm, metric]
     state.counts[arm, metric] += 1.0
     state.sums[arm, metric] += value
     n = state.counts[arm, metric]
     state.means[arm, metric] = state.sums[arm, metric] / n
+    if n > 1.0:
+        state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
+    if options.noise[metric] == SIGMA:
+        variance = options.sigma[metric] * options.sigma[metric]
+    elif options.noise[metric] == NORMAL:
+        variance = state.squares[arm, metric] / n
+    else:  # never zero, as the evidence is not
+        variance = state.spreads[arm, metric] * options.ranges[metric] ** 2 / n
     for r in range(options.log_weights.shape[0]):
         rho = options.rhos[metric, r]
         state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho)
-        state.variances[arm, metric, r] = options.sigma[metric] * options.sigma[metric] * (n + rho) / (n * n)
+        state.variances[arm, metric, r] = variance * (n + rho) / (n * n)
+
+
+@kernel
+def scale_pilots(state: ScoutState, options: ScoutOptions) -> None:
+    """Settle what a large lead in the pilots is: sigma, or how much they differ among the arms."""
+    K, L = state.pilot.shape
+    for metric in range(L):
+        if options.noise[metric] == SIGMA:
+            state.pilot_scale[metric] = options.sigma[metric]
+            continue
+        mean, square = 0.0, 0.0
+        for k in range(K):
+            mean += state.pilot[k, metric] / K
+        for k in range(K):
+            square += (state.pilot[k, metric] - mean) ** 2 / K
+        state.pilot_scale[metric] = math.sqrt(square)
 
 
 @kernel
 def evidence_bound(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, difference: float) -> float:
-    """The two-sided bound of `log_evidence_above`, from what is kept per arm; below zero where i looks worse."""
-    if state.counts[i, metric] == 0.0 or state.counts[j, metric] == 0.0:
+    """A bound from above on `pair_evidence`, from what is kept per arm; below zero where i looks worse.
+
+    Sigma known: the two-sided bound of `log_evidence_above`. Else: the value at some ways to share the difference.
+    """
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    if n_i == 0.0 or n_j == 0.0:
         return -np.inf
-    if options.sigma[metric] == 0.0:
-        return np.inf if difference > 0.0 else -np.inf
+    variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
+    if options.noise[metric] != SIGMA:
+        size = abs(difference)
+        u = size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size
+        value = value_of_split(state, options, i, j, metric, u, size - u)
+        if n_i < FEW:  # its variance may look small by chance: it may be all that is off
+            value = min(value, value_of_split(state, options, i, j, metric, size, 0.0))
+        if n_j < FEW:
+            value = min(value, value_of_split(state, options, i, j, metric, 0.0, size))
+        return value if difference > 0.0 else min(-value, 0.0)
     if difference <= 0.0:
-        return -0.5 * difference * difference / (state.variances[i, metric, 0] + state.variances[j, metric, 0])
+        return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
+    if options.sigma[metric] == 0.0:
+        return np.inf
     total = -np.inf
     for r in range(options.log_weights.shape[0]):
         variance = state.variances[i, metric, r] + state.variances[j, metric, r]
         price = options.log_weights[r] - state.half_logs[i, metric, r] - state.half_logs[j, metric, r]
         total = log_sum(total, price + 0.5 * difference * difference / variance)
     return total + math.log(4.0)
+
+
+@kernel
+def value_of_split(
+    state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, u: float, rest: float
+) -> float:
+    """Log evidence, sigma unknown, if arm i is off by u and arm j by the rest."""
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    if options.noise[metric] == NORMAL:
+        if n_i < 2.0 or n_j < 2.0:
+            return -np.inf
+        at_i = log_t_mixture(u, n_i, state.squares[i, metric] / n_i, options.rhos[metric], options.log_weights)
+        at_j = log_t_mixture(rest, n_j, state.squares[j, metric] / n_j, options.rhos[metric], options.log_weights)
+        return log_surprise(at_i + at_j)
+    unit, rates, log_weights = options.ranges[metric], options.rates, options.log_rate_weights
+    at_i = log_bernstein(u / unit, n_i, state.spreads[i, metric], rates, log_weights)[0]
+    return at_i + log_bernstein(rest / unit, n_j, state.spreads[j, metric], rates, log_weights)[0]
 
 
 @kernel
@@ -225,24 +335,21 @@ def renew_pairs(state: ScoutState, options: ScoutOptions, arm: int) -> None:
     for k in range(state.pulls.shape[0]):
         if k == arm or state.status[k] == DOMINATED:
             continue
+        beat, escaped = state.beats[k, arm], state.escapes[k, arm]
         renew_pair(state, options, arm, k)
         renew_pair(state, options, k, arm)
         if state.status[k] == UNDECIDED:
-            renew_critical(state, k, arm)
+            weaker = state.best[k] == arm and state.beats[k, arm] < beat
+            easier = state.worst[k] == arm and state.escapes[k, arm] > escaped
+            if weaker or easier:
+                find_critical(state, k)
+                continue
+            if state.best[k] < 0 or state.beats[k, arm] > state.beats[k, state.best[k]]:
+                state.best[k] = arm
+            if state.worst[k] < 0 or state.escapes[k, arm] < state.escapes[k, state.worst[k]]:
+                state.worst[k] = arm
     if state.status[arm] == UNDECIDED:
         find_critical(state, arm)
-
-
-@kernel
-def renew_critical(state: ScoutState, k: int, arm: int) -> None:
-    """Keep `best` and `worst` of row k right after its entry for `arm` changed (or `arm` was eliminated)."""
-    if state.best[k] == arm or state.worst[k] == arm or state.status[arm] == DOMINATED:
-        find_critical(state, k)
-    else:
-        if state.best[k] < 0 or state.beats[k, arm] > state.beats[k, state.best[k]]:
-            state.best[k] = arm
-        if state.worst[k] < 0 or state.escapes[k, arm] < state.escapes[k, state.worst[k]]:
-            state.worst[k] = arm
 
 
 @kernel
@@ -264,7 +371,7 @@ def decide(state: ScoutState, options: ScoutOptions, k: int) -> None:
     lacking = np.inf
     best, worst = state.best[k], state.worst[k]
     # before all pilots are in, the shares of the evidence are not settled
-    settled = state.counters[N_PILOTED] == state.pilot.size
+    settled = options.by_pilot == 0.0 or state.counters[N_PILOTED] == state.pilot.size
     if settled and best >= 0 and state.beats[k, best] >= options.threshold:
         lacking = options.threshold - against(state, options, k)
         if lacking <= 0.0:
@@ -279,10 +386,40 @@ def decide(state: ScoutState, options: ScoutOptions, k: int) -> None:
         state.counters[N_UNDECIDED] -= 1
         if state.status[k] == DOMINATED:
             for other in range(state.pulls.shape[0]):
-                if state.status[other] == UNDECIDED:
-                    renew_critical(state, other, k)
+                if state.status[other] == UNDECIDED and (state.best[other] == k or state.worst[other] == k):
+                    find_critical(state, other)
     elif lacking < np.inf:
         state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacking / options.threshold)
+
+
+@kernel
+def pair_evidence(
+    state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, shift: float, at_least: float
+) -> float:
+    """Log evidence that the mean of i plus `shift` is above that of j; where below `at_least`, a bound on it."""
+    difference = state.means[i, metric] + shift - state.means[j, metric]
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    rhos, log_weights = options.rhos[metric], options.log_weights
+    if options.noise[metric] == SIGMA:
+        return log_evidence_above(difference, n_i, n_j, options.sigma[metric], rhos, log_weights, at_least)
+    bound = evidence_bound(state, options, i, j, metric, difference)
+    if bound < at_least:
+        return bound
+    if options.noise[metric] == NORMAL:
+        variance_i, variance_j = state.squares[i, metric] / n_i, state.squares[j, metric] / n_j
+        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, log_weights)
+    unit = options.ranges[metric]
+    place = (state.means[i, metric] - options.lows[metric]) / unit  # of the mean of i between the bounds
+    spread_i, spread_j = state.spreads[i, metric], state.spreads[j, metric]
+    return log_bernstein_above(
+        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, options.rates, options.log_rate_weights
+    )
+
+
+@kernel
+def joined(options: ScoutOptions, a: float, b: float) -> float:
+    """Log evidence of two hypotheses together: e-values may be added, of p-values the better one counts."""
+    return log_sum(a, b) if options.e_values else max(a, b)
 
 
 @kernel
@@ -295,34 +432,27 @@ def against(state: ScoutState, options: ScoutOptions, k: int) -> float:
     norm = -np.inf
     for j in range(K):
         if j != k:
-            norm = log_sum(norm, pilot_lead(state, options, j, k))
+            norm = log_sum(norm, pilot_lead(state, j, k))
     total = -np.inf
     for j in range(K):
         if j == k or state.status[j] == DOMINATED or state.beats[k, j] <= 0.0:
             continue
         evidence = np.inf
         for metric in range(L):
-            difference = state.means[j, metric] - state.means[k, metric]
-            n_j, n_k = state.counts[j, metric], state.counts[k, metric]
-            evidence = min(
-                evidence,
-                log_evidence_above(
-                    difference, n_j, n_k, options.sigma[metric], options.rhos[metric], options.log_weights, 0.0
-                ),
-            )
-        share = (1.0 - BY_PILOT) / (K - 1) + BY_PILOT * math.exp(pilot_lead(state, options, j, k) - norm)
-        total = log_sum(total, math.log(share) + evidence)
+            evidence = min(evidence, pair_evidence(state, options, j, k, metric, 0.0, 0.0))
+        share = (1.0 - options.by_pilot) / (K - 1) + options.by_pilot * math.exp(pilot_lead(state, j, k) - norm)
+        total = joined(options, total, math.log(share) + evidence)
     return total
 
 
 @kernel
-def pilot_lead(state: ScoutState, options: ScoutOptions, j: int, k: int) -> float:
-    """By how much j led k in every metric in the pilots, in units of sigma; 0 where one is missing or exact."""
+def pilot_lead(state: ScoutState, j: int, k: int) -> float:
+    """By how much j led k in every metric in the pilots; 0 where there is no scale to go by."""
     least = np.inf
     for metric in range(state.pilot.shape[1]):
         lead = 0.0
-        if state.piloted[j, metric] and state.piloted[k, metric] and options.sigma[metric] > 0.0:
-            lead = (state.pilot[j, metric] - state.pilot[k, metric]) / options.sigma[metric]
+        if state.pilot_scale[metric] > 0.0:
+            lead = (state.pilot[j, metric] - state.pilot[k, metric]) / state.pilot_scale[metric]
         least = min(least, lead)
     return least
 
@@ -342,14 +472,7 @@ def in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
             continue
         total = -np.inf
         for metric in range(L):
-            difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
-            n_k, n_j = state.counts[k, metric], state.counts[j, metric]
-            total = log_sum(
-                total,
-                log_evidence_above(
-                    difference, n_k, n_j, options.sigma[metric], options.rhos[metric], options.log_weights, 0.0
-                ),
-            )
+            total = joined(options, total, pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0))
         least = min(least, total - math.log(L))
         if least < options.threshold:
             break
@@ -375,6 +498,34 @@ def refresh_gaps(state: ScoutState) -> None:
     state.counters[REFRESH_AT] = state.counters[TOTAL] + max(1, state.counters[TOTAL] // 20)
 
 
+@kernel
+def radius(state: ScoutState, options: ScoutOptions, k: int, metric: int) -> float:
+    """Half of a two-sided interval at level delta / (K L): the narrowest that one term of the mixture gives."""
+    n = state.counts[k, metric]
+    needed = options.threshold + math.log(state.counts.shape[1])
+    narrowest = np.inf
+    if n == 0.0:
+        return narrowest
+    if options.noise[metric] == BOUNDS:
+        for r in range(options.rates.shape[0]):
+            rate = options.rates[r]
+            price = -(math.log1p(-rate) + rate) * state.spreads[k, metric]
+            exponent = needed + math.log(2.0) - options.log_rate_weights[r] + price
+            narrowest = min(narrowest, options.ranges[metric] * min(1.0, exponent / (rate * n)))
+        return narrowest
+    for r in range(options.log_weights.shape[0]):
+        exponent = needed - options.log_weights[r] + state.half_logs[k, metric, r]
+        if options.noise[metric] == SIGMA:
+            narrowest = min(narrowest, math.sqrt(2.0 * exponent * state.variances[k, metric, r]))
+        elif n > 1.0:
+            kappa = options.rhos[metric, r] / (n + options.rhos[metric, r])
+            grown = math.exp(min(2.0 * exponent / n, 700.0))  # what (s^2 + u^2) / (s^2 + kappa u^2) must reach
+            if kappa * grown < 1.0:
+                square = state.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)
+                narrowest = min(narrowest, math.sqrt(square))
+    return narrowest
+
+
 @allocating_kernel
 def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
     """Means of what counts as evidence, with intervals that all hold at once with probability 1 - delta."""
@@ -382,11 +533,7 @@ def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
     radii = np.full((K, L), np.inf)
     for k in range(K):
         for metric in range(L):
-            for r in range(options.log_weights.shape[0]):
-                # two-sided normal mixture at level delta / (K L)
-                exponent = options.threshold + math.log(L) - options.log_weights[r] + state.half_logs[k, metric, r]
-                radius = math.sqrt(2.0 * exponent * state.variances[k, metric, r])
-                radii[k, metric] = min(radii[k, metric], radius)
+            radii[k, metric] = radius(state, options, k, metric)
     rival = state.beaten_by.copy()
     name_rivals(rival, state.means, radii, state.status)
     return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())

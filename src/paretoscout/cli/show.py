@@ -25,13 +25,15 @@ def console() -> Console:
 def verdict_table(table: VerdictTable) -> Group:
     """The verdicts, front first: who, by or against whom, estimates with their intervals, samples."""
     L = len(table.metrics)
-    head = Text(f"{len(table.arms)} options, {L} metric{'s' if L > 1 else ''}. Guarantee: {table.guarantee}")
+    head = Text(f"{len(table.arms)} options, {L} metric{'s' if L > 1 else ''}\nGuarantee: {table.guarantee}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     grid.add_column("option", no_wrap=True)
     grid.add_column("verdict", no_wrap=True)
     for metric in table.metrics:
         grid.add_column(Text(f"{metric.name} ({metric.unit})" if metric.unit else metric.name), no_wrap=True)
     grid.add_column("n", justify="right", no_wrap=True)
+    if table.survives is not None:
+        grid.add_column("rests on", no_wrap=True)
     best_first = [1 if metric.direction == "min" else -1 for metric in table.metrics]
     for k in sorted(
         range(len(table.arms)),
@@ -45,9 +47,11 @@ def verdict_table(table: VerdictTable) -> Group:
             plain(f"{mark} {words} {rival}" if rival else f"{mark} {table.verdicts[k]}"),
             *(with_radius(table.estimates[k, metric], table.radii[k, metric]) for metric in range(L)),
             f"{int(table.counts[k]):,}",
+            *([] if table.survives is None else [table.rests_on(k)]),
             style=style,
         )
-    return Group(head, grid, Text(table.tally()))
+    remark = [Text(table.remark, style="yellow")] if table.remark else []
+    return Group(head, grid, *remark, Text(table.tally()))
 
 
 def plain(name: str) -> Text:

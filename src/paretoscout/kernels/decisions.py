@@ -51,11 +51,11 @@ def may_be_covered(k: int, j: int, values: FloatArray, radii: FloatArray, slack:
 
 
 @kernel
-def cost_of(gap: float, mean_gap: float, regret_weight: float) -> float:
-    """What one sample of an arm costs: 1 at regret_weight 0; its estimated gap, with a small floor, at 1."""
+def cost_of(cost: float, gap: float, mean_gap: float, regret_weight: float) -> float:
+    """What a sample of an arm counts: what it costs at regret_weight 0; its estimated gap, with a small floor, at 1."""
     if regret_weight == 0.0 or mean_gap == 0.0:
-        return 1.0
-    return max(LEAST_COST, (1.0 - regret_weight) / regret_weight) + gap / mean_gap
+        return cost
+    return max(LEAST_COST, (1.0 - regret_weight) / regret_weight) * cost + gap / mean_gap
 
 
 @kernel

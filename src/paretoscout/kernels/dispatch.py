@@ -27,6 +27,13 @@ class Verdicts(NamedTuple):
     counts: IntArray  # (K,) samples taken
 
 
+class Basis(NamedTuple):
+    """What each verdict rests on, where some are measured and others follow from a model."""
+
+    survives: FloatArray  # (K,) the largest misfit of the model that the verdict survives; infinite: it was measured
+    model_rejected: bool  # the model was found not to fit, and is no longer used
+
+
 _implementations: dict[str, dict[type, Callable[..., Any]]] = {
     "choose": {},
     "update": {},

@@ -25,6 +25,7 @@ def gaussian(
     directions: str | Sequence[str] | None = None,
     *,
     metrics: Sequence[str | Metric] | None = None,
+    cost: Any = None,
     name: str = "gaussian",
 ) -> Problem:
     """State a problem by the true means of its arms; samples are normal around them.
@@ -33,6 +34,7 @@ def gaussian(
     sigma: noise scale, one number or one per metric.
     contexts: (K, d) features; they need not explain the means.
     names: of the arms; directions: "min"/"max", one or one per metric; metrics: names, or `Metric` objects.
+    cost: what one sample of each arm costs, in any unit; None: all the same.
 
     >>> gaussian([[3.0, 20], [5.0, 90]], sigma=[0.5, 4], names=["small", "large"], directions=["max", "min"])
     <Problem 'gaussian': 2 arms, 2 metrics>
@@ -49,6 +51,7 @@ def gaussian(
         if contexts is None
         else checks.table(f"contexts of problem {name!r}", contexts, "(arms, features)"),
         noise="normal noise, sigma given",
+        cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
     )
 
 
@@ -60,6 +63,7 @@ def linear(
     directions: str | Sequence[str] | None = None,
     *,
     metrics: Sequence[str | Metric] | None = None,
+    cost: Any = None,
     name: str = "linear",
 ) -> Problem:
     """State a problem whose means are exactly linear in the arms' features: contexts (K, d) @ theta (d, L).
@@ -83,6 +87,7 @@ def linear(
         contexts=X,
         theta=parameters,
         noise="normal noise, sigma given",
+        cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
     )
 
 
@@ -92,13 +97,15 @@ def table(
     metrics: Mapping[str, str] | Sequence[Metric],
     contexts: Sequence[str] | None = None,
     *,
+    cost: str | None = None,
     name: str = "table",
 ) -> Problem:
     """State a problem by recorded measurements: a sample of an arm is one of its rows, drawn at random.
 
     frame: a pandas, polars or pyarrow table, or a dict of columns. arm: the column that names the arm. metrics:
     the columns to optimise, as {column: "min" or "max"} or `Metric` objects. contexts: feature columns, the
-    same in all rows of an arm. The noise scale is taken to be the largest standard deviation within an arm.
+    same in all rows of an arm. cost: the column that says what a sample of an arm costs. The noise scale is taken to be
+    the largest standard deviation within an arm.
 
     >>> table({"model": ["a", "a", "b", "b"], "cost": [1, 2, 3, 4]}, arm="model", metrics={"cost": "min"})
     <Problem 'table': 2 arms, 1 metrics>
@@ -121,24 +128,27 @@ def table(
         raise InvalidInput(
             f"problem {name!r} must have an arm with two rows or more: one measurement says nothing about noise"
         )
-    features = None
-    if contexts:
-        given = np.column_stack([columns.numbers(column) for column in contexts])
-        features = np.array([given[group == k][0] for k in range(len(arms))])
-        for k, label in enumerate(arms):
-            differs = (given[group == k] != features[k]).any(axis=0)
-            if differs.any():
-                raise InvalidInput(
-                    f"column {contexts[int(differs.argmax())]!r} of problem {name!r} must be the same in all rows "
-                    f"of an arm to be a context, but differs within {label!r}"
-                )
+
+    def of_arms(column: str, what: str) -> FloatArray:
+        """A column with one number for each arm."""
+        given = columns.numbers(column)
+        numbers = np.array([given[group == k][0] for k in range(len(arms))])
+        differs = given != numbers[group]
+        if differs.any():
+            raise InvalidInput(
+                f"column {column!r} of problem {name!r} must be the same in all rows of an arm to be {what}, "
+                f"but differs within {labels[int(differs.argmax())]!r}"
+            )
+        return numbers
+
     return Problem(
         name=name,
         arms=arms,
         metrics=tuple(metrics),
         means=np.array([group_rows.mean(axis=0) for group_rows in rows]),
         sigma=np.max([group_rows.std(axis=0) for group_rows in rows], axis=0),
-        contexts=features,
+        contexts=np.column_stack([of_arms(column, "a context") for column in contexts]) if contexts else None,
+        cost=None if cost is None else of_arms(cost, "a cost"),
         rows=rows,
         noise="sigma assumed: the largest within an option",
     )

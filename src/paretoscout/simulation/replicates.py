@@ -14,15 +14,17 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Algorithm, Settings
 from ..algorithms.registry import resolve
+from ..algorithms.states import copy_state
 from ..environments import environment_of
 from ..errors import InvalidInput
 from ..geometry import eps_optimal, gaps, pareto_front
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, FRONT
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import Basis, Verdicts
 from ..problem import Eps, Problem
 from ..start import setup_of
 from ..streams import algorithm_stream, environment_stream
+from ..verdicts import guarantee_of
 from .play import LOGGED, PLAYED, Log, player
 from .progress import Progress, compiling, progress_bar
 from .results import Result
@@ -71,7 +73,7 @@ def simulate(
     with compiling(progress):
         run.compile()
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
-        finished, interrupted = _in_threads(run.replicate, n_replicates, min(n_workers, n_replicates), bar)
+        finished, interrupted = in_threads(run.replicate, n_replicates, min(n_workers, n_replicates), bar)
     if interrupted and not finished:
         raise KeyboardInterrupt
     return run.result(finished, n_replicates)
@@ -113,7 +115,8 @@ class Run:
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.init(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
-        self.assumed = "; ".join(filter(None, [self.setup.noise, self.kernels.assumes]))
+        model = self.kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
+        self.assumed = "; ".join(filter(None, [self.setup.noise, model]))
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
@@ -145,7 +148,7 @@ class Run:
         front, tolerated = pareto_front(self.means), eps_optimal(self.means, self.units.eps)
         right = fronts[:, front].all(axis=1) & ~fronts[:, ~tolerated].any(axis=1)
         settings, usual = asdict(self.settings), asdict(self.algorithm.settings())
-        changed = [f"{name}={value}" for name, value in settings.items() if value != usual[name]]
+        changed = [f"{name}={shown(value)}" for name, value in settings.items() if value != usual[name]]
         return Result(
             algorithm=self.algorithm.name,
             label=" ".join([self.algorithm.name, *changed]),
@@ -154,7 +157,8 @@ class Run:
             arms=self.problem.arms,
             metrics=tuple(metric.name for metric in self.problem.metrics),
             assumed=self.assumed,
-            sigma=self.setup.sigma * self.units.scales,
+            guarantee=guarantee_of(self.algorithm, self.setup.delta, self.problem.metrics, self.units, self.assumed),
+            sigma=self.units.scales * (np.nan if self.setup.sigma is None else self.setup.sigma),
             scales=self.units.scales,
             eps=self.units.eps,
             delta=self.setup.delta,
@@ -167,7 +171,8 @@ class Run:
             success=right & stopped,
             stopped=stopped,
             fronts=fronts,
-            pulls=np.array([outcome.pulls for outcome in finished]),
+            pulls=(pulls := np.array([outcome.pulls for outcome in finished])),
+            cost=pulls @ self.setup.cost,
             regret_rounds=self.log_rounds,
             regret_curves=np.array([outcome.curve for outcome in finished]),
         )
@@ -215,6 +220,10 @@ class Replicate:
         """Return what is proven by now."""
         return self.run.kernels.verdicts(self.state, self.run.options)
 
+    def basis(self) -> Basis | None:
+        """Return what each verdict rests on, where they differ in that."""
+        return None if self.run.kernels.basis is None else self.run.kernels.basis(self.state)
+
     def outcome(self) -> Outcome:
         """Return what there is to keep of a finished replicate."""
         verdicts = self.verdicts()
@@ -224,12 +233,14 @@ class Replicate:
         return Outcome(self.index, self.samples, regret, self.stopped, returned, verdicts.counts, self.log.regret)
 
 
-def copy_state(state: Any) -> Any:
-    """Return a state of its own: kernels change arrays in place."""
-    return type(state)(*(array.copy() for array in state))
+def shown(value: Any) -> str:
+    """Return a setting as people write it."""
+    if isinstance(value, tuple):
+        return ",".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _in_threads(
+def in_threads(
     replicate: Callable[[int, Callable[[int], bool]], Outcome | None], n: int, n_workers: int, bar: Progress
 ) -> tuple[list[Outcome], bool]:
     """Run replicates 0, ..., n - 1; return those finished, and whether Ctrl-C cut it short."""

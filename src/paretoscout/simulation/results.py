@@ -24,7 +24,8 @@ class Result:
     arms: tuple[str, ...]
     metrics: tuple[str, ...]
     assumed: str  # what was assumed of the noise and the means
-    sigma: FloatArray  # (L,) noise scale the algorithm was told, in the metrics' own units
+    guarantee: str  # what holds with which probability, and what it rests on
+    sigma: FloatArray  # (L,) noise scale the algorithm was told, in the metrics' own units; NaN: it was not told
     scales: FloatArray  # (L,) what one scaled unit is, in the metrics' own units
     eps: FloatArray  # (L,) in scaled units
     delta: float
@@ -38,6 +39,7 @@ class Result:
     stopped: BoolArray  # (R,) by its own rule, not at max_samples
     fronts: BoolArray  # (R, K) the returned sets; at max_samples the arms not eliminated
     pulls: IntArray  # (R, K) samples of each arm
+    cost: FloatArray  # (R,) what all samples cost; their number, where all arms cost the same
     regret_rounds: IntArray  # (G,) about 200 rounds, evenly spaced in log
     regret_curves: FloatArray  # (R, G) cumulative regret there; constant after stopping
 
@@ -85,6 +87,8 @@ class Summary:
     regret_mean: float
     regret_interval: tuple[float, float]
     regret_median: float
+    cost_mean: float
+    cost_interval: tuple[float, float]
     success_rate: float
     success_interval: tuple[float, float]
     stopped_rate: float
@@ -106,6 +110,8 @@ class Summary:
             regret_mean=float(result.regret.mean()),
             regret_interval=_mean_interval(result.regret),
             regret_median=float(np.median(result.regret)),
+            cost_mean=float(result.cost.mean()),
+            cost_interval=_mean_interval(result.cost),
             success_rate=float(result.success.mean()),
             success_interval=rate_interval(int(result.success.sum()), len(result.success)),
             stopped_rate=float(result.stopped.mean()),
@@ -128,6 +134,8 @@ class Summary:
             f"  regret   {_with_interval(self.regret_mean, self.regret_interval)}, median {self.regret_median:,.1f}",
             f"  success  {self.success_rate:.3f} (95% interval {low:.3f} to {high:.3f}; asked for {self.promised:g})",
         ]
+        if self.cost_mean != self.samples_mean:
+            lines.insert(2, f"  cost     {_with_interval(self.cost_mean, self.cost_interval)}")
         if self.stopped_rate < 1.0:
             lines.append(f"  stopped  {self.stopped_rate:.3f}; the others ran into max_samples and count as failures")
         return "\n".join(lines)

@@ -48,4 +48,5 @@ def watch(
             algorithm=record,
             delta=run.setup.delta,
             assumed=run.assumed,
+            basis=replicate.basis(),
         )

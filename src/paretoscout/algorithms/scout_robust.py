@@ -1,0 +1,367 @@
+"""Scout for arms whose contexts explain only part: the model up to a declared misfit, and each arm's own samples.
+
+Both kinds of scout run side by side, each with half of delta, and an arm has its verdict as soon as one of them is
+sure: measured, if the samples of the arms themselves prove it, or by the model, if the contexts do. A test of the model
+reopens what rests on it when it does not fit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.algebra import factorise, solve
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.compile import allocating_kernel, kernel
+from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals
+from ..kernels.dispatch import Basis, Verdicts
+from ..kernels.evidence import log_evidence_along
+from . import scout_linear, scout_tabular
+from .contract import Accepts, Kernels, Setup
+from .scout_linear import BEATEN, N_UNDECIDED, LinearScoutOptions, LinearScoutState
+from .scout_tabular import ScoutOptions, ScoutState
+
+#: Scale of the mixture that tests the model, in samples of an arm.
+FIT_SCALE = 10.0
+#: The pair that decides an arm is to be measured itself (beside ESCAPES and BEATEN of the linear scout).
+MEASURE = 2
+
+
+class RobustScoutOptions(NamedTuple):
+    tabular: ScoutOptions
+    linear: LinearScoutOptions
+    fit_threshold: float  # log(L / delta): what the evidence against the model must reach
+    no_ticket: FloatArray  # (0,)
+
+
+class RobustScoutState(NamedTuple):
+    tabular: ScoutState  # its verdicts are measured
+    linear: LinearScoutState  # its status is what holds in all, measured or by the model
+    survives: FloatArray  # (K,) the largest misfit that the verdict survives; infinite: it was measured
+    rejected: IntArray  # (1,) 1: the contexts do not explain the means, the model is no longer used
+    parameters: FloatArray  # (d, 1) at which the model fits the arms' means best, up to the misfit
+    fit_reach: IntArray  # (d,) all d - 1
+    fit_step: FloatArray  # (d, 1)
+
+
+def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[RobustScoutState, RobustScoutOptions]:
+    """Start both, each with half of delta. The first samples of an arm count: many arms may never be sampled."""
+    half = replace(setup, delta=setup.delta / 2.0)
+    linear, linear_options = scout_linear.init(regret_weight, half, misfit)
+    tabular, tabular_options = scout_tabular.init(regret_weight, half, pilots=False)
+    d = linear.gram.shape[0]
+    state = RobustScoutState(
+        tabular=tabular,
+        linear=linear,
+        survives=np.zeros(setup.n_arms),
+        rejected=np.zeros(1, np.int64),
+        parameters=np.zeros((d, 1)),
+        fit_reach=np.full(d, d - 1, np.int64),
+        fit_step=np.zeros((d, 1)),
+    )
+    options = RobustScoutOptions(
+        tabular=tabular_options,
+        linear=linear_options,
+        fit_threshold=math.log(setup.n_metrics / setup.delta),
+        no_ticket=np.empty(0),
+    )
+    return state, options
+
+
+@kernel
+def choose(
+    state: RobustScoutState, options: RobustScoutOptions, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
+    """The arm that tells most about the most ambiguous pair: by the model while it helps, else one of the two."""
+    linear = state.linear
+    if state.rejected[0] == 1:
+        return scout_tabular.choose(state.tabular, options.tabular, pending, rng)
+    if not scout_linear.spans(linear, options.linear):
+        return scout_linear.choose(linear, options.linear, pending, rng)
+    k = scout_linear.most_ambiguous(linear)
+    for _ in range(8):  # others may have become more ambiguous since they were last looked at
+        look_again(state, options, k)
+        other = scout_linear.most_ambiguous(linear)
+        if other == k:
+            break
+        k = other
+    if linear.route[k] != MEASURE:
+        return scout_linear.most_telling(linear, options.linear, k, pending), options.no_ticket
+    arm, rival = k, linear.rival[k]
+    if rival >= 0:
+        gain_of_rival = scout_tabular.gain(state.tabular, options.tabular, rival, pending)
+        if gain_of_rival > scout_tabular.gain(state.tabular, options.tabular, arm, pending):
+            arm = rival
+    return arm, options.no_ticket
+
+
+@kernel
+def look_again(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
+    """Renew the evidence of the pair that decides k."""
+    linear, tabular = state.linear, state.tabular
+    if linear.route[k] != MEASURE:
+        scout_linear.look_again(linear, options.linear, k)
+    elif linear.rival[k] >= 0:
+        j = linear.rival[k]
+        progress = max(tabular.beats[k, j], tabular.escapes[k, j])
+        linear.progress[k] = progress + options.linear.threshold - options.tabular.threshold
+
+
+@kernel
+def update(
+    state: RobustScoutState,
+    options: RobustScoutOptions,
+    arm: int,
+    ticket: FloatArray,
+    outcome: FloatArray,
+    observed: BoolArray,
+) -> None:
+    """Take in the outcome; judge by measurements at once, by the model at growing intervals."""
+    linear = state.linear
+    scout_tabular.update(state.tabular, options.tabular, arm, ticket, outcome, observed)
+    scout_linear.take_in(linear, options.linear, arm, outcome)
+    adopt_measured(state)
+    if state.rejected[0] == 1 or not scout_linear.check_is_due(linear, options.linear):
+        return
+    n_leaders = scout_linear.refresh(linear, options.linear)
+    if misfit_is_proven(state, options):
+        reopen(state)
+        return
+    for k in range(linear.pulls.shape[0]):
+        if linear.status[k] == UNDECIDED:
+            excuse(state, options, k)
+            scout_linear.judge(linear, options.linear, k, n_leaders)
+            if linear.status[k] == UNDECIDED:
+                prefer_measuring(state, options, k)
+            else:
+                state.survives[k] = largest_misfit(state, options, k)
+
+
+@kernel
+def adopt_measured(state: RobustScoutState) -> None:
+    """Take over the verdicts that are measured."""
+    linear, tabular = state.linear, state.tabular
+    for k in range(linear.pulls.shape[0]):
+        if tabular.status[k] == UNDECIDED or state.survives[k] == np.inf:
+            continue
+        if linear.status[k] == UNDECIDED:
+            linear.status[k] = tabular.status[k]
+            linear.beaten_by[k] = tabular.beaten_by[k]
+            linear.counters[N_UNDECIDED] -= 1
+        if linear.status[k] == tabular.status[k]:
+            linear.beaten_by[k] = tabular.beaten_by[k]
+            state.survives[k] = np.inf
+
+
+@kernel
+def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
+    """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
+    L = state.tabular.means.shape[1]
+    for j in range(state.linear.pulls.shape[0]):
+        state.linear.excused[j] = 0
+        if j == k or state.tabular.escapes[k, j] < options.tabular.threshold:
+            continue
+        total = -np.inf
+        for metric in range(L):
+            eps = options.tabular.eps[metric]
+            evidence = scout_tabular.pair_evidence(state.tabular, options.tabular, k, j, metric, eps, 0.0)
+            total = scout_tabular.joined(options.tabular, total, evidence)
+        if total - math.log(L) >= options.tabular.threshold:
+            state.linear.excused[j] = 1
+
+
+@kernel
+def prefer_measuring(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
+    """Turn to measuring the pair that decides k itself, where that is closer to a verdict or the model gives none."""
+    linear, tabular = state.linear, state.tabular
+    j = linear.rival[k]
+    lead = options.linear.threshold - options.tabular.threshold
+    best = tabular.best[k]
+    if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or tabular.beats[k, best] > tabular.escapes[k, j]):
+        measured, rival = tabular.beats[k, best] + lead, best
+    elif j >= 0:
+        measured, rival = tabular.escapes[k, j] + lead, j
+    else:
+        return
+    if measured > linear.progress[k] or (linear.progress[k] <= 0.0 and scout_linear.allows_misfit(options.linear)):
+        linear.progress[k], linear.rival[k], linear.route[k] = measured, rival, MEASURE
+
+
+@kernel
+def largest_misfit(state: RobustScoutState, options: RobustScoutOptions, k: int) -> float:
+    """The largest misfit, the same in every metric, with which the verdict on k would have been reached."""
+    linear = state.linear
+    if linear.status[k] == DOMINATED:
+        return misfit_of_pair(state, options, k, linear.beaten_by[k], BEATEN)
+    least = np.inf
+    for j in range(linear.pulls.shape[0]):
+        if j != k and linear.status[j] != DOMINATED and linear.excused[j] == 0:
+            least = min(least, misfit_of_pair(state, options, k, j, scout_linear.ESCAPES))
+    return least
+
+
+@kernel
+def misfit_of_pair(state: RobustScoutState, options: RobustScoutOptions, k: int, j: int, route: int) -> float:
+    """The largest misfit with which the evidence of a pair reaches the threshold."""
+    linear = state.linear
+    L = linear.means.shape[1]
+    a, b = scout_linear.pair_variances(linear, options.linear, k, j)
+    found = np.inf if route == BEATEN else 0.0
+    if a < 0.0:  # equal by the model
+        for metric in range(L):
+            found = max(found, 0.5 * options.linear.eps[metric])
+        return found
+    bias = scout_linear.bias_along(linear, options.linear, k, j)
+    for metric in range(L):
+        sigma, rhos, prices = linear.sigma[metric], options.linear.rhos[metric], linear.log_prices[metric]
+        lead = linear.means[k, metric] - linear.means[j, metric]
+        difference = -lead if route == BEATEN else lead + options.linear.eps[metric]
+        low, high = 0.0, max(difference, 0.0)  # the least difference that suffices lies between
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if log_evidence_along(middle, a, b, sigma, rhos, prices) >= options.linear.threshold:
+                high = middle
+            else:
+                low = middle
+        room = (difference - high) / bias if bias > 0.0 else np.inf
+        found = min(found, room) if route == BEATEN else max(found, room)
+    return found
+
+
+@kernel
+def misfit_is_proven(state: RobustScoutState, options: RobustScoutOptions) -> bool:
+    """Whether the arms' means are further from the model than the declared misfit allows, in some metric."""
+    for metric in range(state.linear.means.shape[1]):
+        usable = state.linear.sigma_bounded[metric] == 1 and state.linear.sigma[metric] > 0.0
+        if usable and evidence_of_misfit(state, options, metric) >= options.fit_threshold:
+            return True
+    return False
+
+
+@kernel
+def evidence_of_misfit(state: RobustScoutState, options: RobustScoutOptions, metric: int) -> float:
+    """Log e-value against "some parameters explain every arm's mean up to the misfit".
+
+    The least over the parameters of sum_k n_k^2 (|mean_k - x_k^T theta| - misfit)_+^2 / (2 sigma^2 (n_k + rho)), less
+    1/2 sum_k log(1 + n_k / rho). Convex: Newton's method; where that does not get to the minimum nothing is claimed.
+    """
+    linear = state.linear
+    K, d = options.linear.contexts.shape
+    price = 0.0
+    for k in range(K):
+        price += 0.5 * math.log1p(linear.pulls[k] / FIT_SCALE)
+    for i in range(d):
+        state.parameters[i, 0] = linear.theta[i, metric]
+    value = cost_of_fit(state, options, metric, 0.0)
+    for _ in range(50):
+        if value - price < options.fit_threshold:
+            return value - price  # the minimum is lower still
+        for i in range(d):
+            state.fit_step[i, 0] = 0.0
+            for j in range(i, d):
+                linear.shifted[i, j] = 0.0
+        for k in range(K):
+            excess = residual(state, options, k, metric, 0.0)
+            n = float(linear.pulls[k])
+            if excess == 0.0 or n == 0.0:
+                continue
+            weight = n * n / (n + FIT_SCALE)
+            for i in range(d):
+                x = options.linear.contexts[k, i]
+                state.fit_step[i, 0] += weight * excess * x
+                for j in range(i, d):
+                    linear.shifted[i, j] += weight * x * options.linear.contexts[k, j]
+        for i in range(d):
+            linear.shifted[i, i] += 1e-9 * linear.gram[i, i]
+        gradient = 0.0
+        for i in range(d):
+            gradient = max(gradient, abs(state.fit_step[i, 0]) / math.sqrt(linear.gram[i, i]))
+        factorise(linear.shifted, state.fit_reach)
+        solve(linear.shifted, state.fit_reach, state.fit_step)
+        if gradient <= 1e-7 * linear.sigma[metric]:
+            return value - price
+        length = 1.0
+        while length > 1e-6 and cost_of_fit(state, options, metric, length) > value:
+            length *= 0.5
+        for i in range(d):
+            state.parameters[i, 0] += length * state.fit_step[i, 0]
+        value = cost_of_fit(state, options, metric, 0.0)
+    return -np.inf
+
+
+@kernel
+def residual(state: RobustScoutState, options: RobustScoutOptions, k: int, metric: int, length: float) -> float:
+    """What the parameters, a step further, leave unexplained of the mean of an arm beyond the misfit."""
+    left = state.tabular.means[k, metric]
+    for i in range(options.linear.contexts.shape[1]):
+        left -= options.linear.contexts[k, i] * (state.parameters[i, 0] + length * state.fit_step[i, 0])
+    excess = abs(left) - options.linear.misfit[metric]
+    return math.copysign(excess, left) if excess > 0.0 else 0.0
+
+
+@kernel
+def cost_of_fit(state: RobustScoutState, options: RobustScoutOptions, metric: int, length: float) -> float:
+    """The sum that the parameters are to minimise, a step further."""
+    total = 0.0
+    for k in range(state.linear.pulls.shape[0]):
+        n = float(state.linear.pulls[k])
+        if n > 0.0:
+            total += n * n / (n + FIT_SCALE) * residual(state, options, k, metric, length) ** 2
+    return 0.5 * total / state.linear.sigma[metric] ** 2
+
+
+@kernel
+def reopen(state: RobustScoutState) -> None:
+    """The model does not fit: only what was measured remains."""
+    linear, tabular = state.linear, state.tabular
+    state.rejected[0] = 1
+    linear.counters[N_UNDECIDED] = tabular.counters[scout_tabular.N_UNDECIDED]
+    for k in range(linear.pulls.shape[0]):
+        linear.status[k] = tabular.status[k]
+        linear.beaten_by[k] = tabular.beaten_by[k]
+        state.survives[k] = 0.0 if tabular.status[k] == UNDECIDED else np.inf
+
+
+@allocating_kernel
+def verdicts(state: RobustScoutState, options: RobustScoutOptions) -> Verdicts:
+    """Estimates by measurement or by the model, whichever is narrower; the intervals all hold at once."""
+    measured = scout_tabular.verdicts(state.tabular, options.tabular)
+    linear = state.linear
+    if state.rejected[0] == 1:
+        return measured
+    modelled = scout_linear.verdicts(linear, options.linear)
+    estimates, radii = measured.estimates, measured.radii
+    for k in range(radii.shape[0]):
+        for metric in range(radii.shape[1]):
+            if modelled.radii[k, metric] < radii[k, metric]:
+                radii[k, metric] = modelled.radii[k, metric]
+                estimates[k, metric] = modelled.estimates[k, metric]
+    rival = linear.beaten_by.copy()
+    name_rivals(rival, estimates, radii, linear.status)
+    return Verdicts(linear.status.copy(), rival, estimates, radii, linear.pulls.copy())
+
+
+@kernel
+def done(state: RobustScoutState, options: RobustScoutOptions) -> bool:
+    """Whether every arm has its verdict."""
+    return state.linear.counters[N_UNDECIDED] == 0
+
+
+def basis(state: RobustScoutState) -> Basis:
+    """What each verdict rests on."""
+    return Basis(np.where(state.linear.status == UNDECIDED, np.nan, state.survives), bool(state.rejected[0]))
+
+
+KERNELS = Kernels(
+    state=RobustScoutState,
+    choose=choose,
+    update=update,
+    verdicts=verdicts,
+    done=done,
+    accepts=Accepts(pending=True, unasked=True),
+    assumes="means linear in the contexts up to a misfit of {misfit}",
+    basis=basis,
+)
