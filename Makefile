@@ -25,7 +25,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 audit: $(VENV)/installed-dev
-	$(BIN)/python -m benchmarks.audit --json out/audit.json
+	$(BIN)/paretoscout audit --out out/audit.json
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png

@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "algorithms": {"checks", "errors", "kernels"},
     "environments": {"kernels", "problem"},
     "problems": {"checks", "errors", "kernels", "problem"},
-    "start": {"checks", "algorithms", "errors", "problem"},
+    "start": {"checks", "algorithms", "kernels", "problem"},
     "verdicts": {"algorithms", "kernels", "problem"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
@@ -42,7 +42,8 @@ ALLOWED: dict[str, set[str]] = {
         "verdicts",
     },
     "plots": {"errors", "kernels", "problem", "simulation", "verdicts"},
-    "cli": {"__init__", "algorithms", "errors", "plots", "problem", "problems", "simulation", "verdicts"},
+    "audit": {"algorithms", "errors", "kernels", "problem", "problems", "simulation"},
+    "cli": {"__init__", "algorithms", "audit", "errors", "plots", "problem", "problems", "simulation", "verdicts"},
     "__main__": {"cli"},
     "__init__": {"algorithms", "geometry", "plots", "problem", "problems", "session", "simulation"},
 }

@@ -1,9 +1,8 @@
-"""`paretoscout`: demo, compare, algorithms, problems."""
+"""`paretoscout`: demo, compare, audit, algorithms, problems."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,8 @@ import click
 
 from .. import __version__
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
+from .audit import audit
+from .named import named, several
 
 if TYPE_CHECKING:
     from ..algorithms import Settings
@@ -42,6 +43,9 @@ def main() -> None:
 
     Start with: paretoscout demo
     """
+
+
+main.add_command(audit)
 
 
 def _problem_options(command: Any) -> Any:
@@ -159,10 +163,7 @@ def compare(
     from . import show
 
     stated = _problem(problem, what)
-    # commas within brackets belong to a setting: sigma=[0.1,0.2]
-    chosen = [_settings(text) for text in re.split(r",(?![^\[]*\])", algorithms) if text.strip()]
-    if not chosen:
-        raise InvalidInput("--algorithms must name at least one algorithm, got none")
+    chosen = [_settings(text) for text in several(algorithms)]
     results, interrupted = [], False
     try:
         for settings in chosen:
@@ -260,20 +261,7 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
 
 def _settings(text: str) -> Settings:
     """Read NAME[:SETTING=VALUE...]."""
-    from .. import algorithms as known
-
-    name, *pairs = text.strip().split(":")
-    record = known.get(name)
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        key, _, value = pair.partition("=")
-        if key not in record.settings.__dataclass_fields__ or not value:
-            fields = ", ".join(record.settings.__dataclass_fields__)
-            raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
-        try:
-            values[key] = json.loads(value)
-        except json.JSONDecodeError:
-            values[key] = value
+    record, values = named(text)
     return record.settings(**values)
 
 

@@ -1,0 +1,1 @@
+"""The audit: is delta delta? Every algorithm on many instances, measured failure beside what was promised."""

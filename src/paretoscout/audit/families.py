@@ -1,0 +1,315 @@
+"""The instances of the audit: families of problems on which a width that is too narrow shows.
+
+Each family is one idea and one function. All are drawn from fixed seeds. What an algorithm is told is true: where noise
+is not normal, sigma is a valid sub-Gaussian scale of the rows that are drawn from, not just their deviation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnknownName
+from ..kernels.arrays import FloatArray
+from ..problem import Eps, Metric, Problem
+from ..problems import gaussian, linear, load, read_csv, table
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance."""
+
+    title: str
+    problem: Problem | str  # or why it cannot be had here
+    eps: Eps | None = None
+    tells: dict[str, Any] = field(default_factory=dict)  # settings: what the algorithm is told besides the problem
+    max_samples: int = 1_000_000  # many times what it takes; a run that gets there is a failure
+    costly: bool = False  # runs are long: fewer of them, and no more once it is clear
+    short: bool = False  # in the short audit too: cheap, and a place where failures are likely
+    family: str = ""
+
+
+def cases(families: Sequence[str] = (), short: bool = False) -> list[Case]:
+    """Return the cases of some families (none named: of all), all of them or those of the short audit.
+
+    >>> [case.title for case in cases(["one-arm"], short=True)]
+    ['K=1 L=1']
+    """
+    for name in families:
+        if name not in FAMILIES:
+            raise UnknownName("family", name, FAMILIES)
+    return [
+        replace(case, family=name)
+        for name, make in FAMILIES.items()
+        if not families or name in families
+        for case in make()
+        if case.short or not short
+    ]
+
+
+def unit_contexts() -> Iterator[Case]:
+    """Arms on their own."""
+    yield Case("K=4 L=2", load("four-arms"), eps=0.2)
+    yield Case("K=4 L=2, contexts are unit vectors", linear(np.eye(4), load("four-arms").means, sigma=1.0), eps=0.2)
+    yield Case("K=16 L=2", load("random-16"), eps=0.2)
+    yield Case("K=30 L=1", gaussian(_normal(30, 1, seed=1), sigma=0.5), eps=0.3)
+    yield Case("K=20 L=4", gaussian(_normal(20, 4, seed=2), sigma=0.5), eps=0.4)
+    yield Case("K=200 L=3", gaussian(_normal(200, 3, seed=3), sigma=0.2), eps=0.4, costly=True)
+    yield Case("K=2000 L=2", gaussian(_normal(2000, 2, seed=4), sigma=0.1), eps=0.5, costly=True)
+
+
+def random_contexts() -> Iterator[Case]:
+    """Random contexts on the sphere, means linear in them; also far more arms than dimensions."""
+    yield Case("K=4 d=1 L=1", linear(_normal(4, 1, seed=5), [[1.0]], sigma=1.0), eps=0.3)
+    yield Case("K=12 d=1 L=2", linear(_normal(12, 1, seed=6), [[1.0, -0.5]], sigma=1.0), eps=0.3)
+    yield Case("K=5 d=3 L=2 (s5)", load("s5"), eps=0.05)
+    yield Case("K=16 d=4 L=2, eps 0", load("linear-16"), eps=0.0)
+    yield Case("K=50 d=5 L=2", _sphere(50, 5, 2, sigma=0.5, seed=0), eps=0.2)
+    yield Case("K=40 d=20 L=3", _sphere(40, 20, 3, sigma=0.2, seed=8), eps=0.3)
+    yield Case("K=300 d=8 L=4", _sphere(300, 8, 4, sigma=0.1, seed=9), eps=0.4, costly=True)
+    yield Case("K=1000 d=8 L=2", _sphere(1000, 8, 2, sigma=0.05, seed=10), eps=0.3, costly=True)
+    yield Case("K=2000 d=3 L=2", _sphere(2000, 3, 2, sigma=0.02, seed=11), eps=0.2, costly=True)
+    rng = np.random.default_rng(12)
+    contexts = rng.normal(size=(20, 4))
+    # features that say nothing of the means: who uses them unasked is wrong
+    yield Case("K=20 L=2, contexts that explain nothing", gaussian(rng.normal(size=(20, 2)), 0.5, contexts), eps=0.3)
+
+
+def near_ties() -> Iterator[Case]:
+    """Gaps just above eps, arms just on the front."""
+    yield Case("K=2 L=2, gap 1.02 eps", gaussian([[0.0, 0.0], [0.51, 0.51]], sigma=1.0), eps=0.5, short=True)
+    yield Case("K=2 L=2, gap 1.02 eps, eps small", gaussian([[0.0, 0.0], [0.102, 0.102]], sigma=1.0), eps=0.1)
+    yield Case("K=2 L=2, barely on the front", gaussian([[0.0, 0.0], [0.8, -0.001]], sigma=1.0), eps=0.5, short=True)
+    ladder = np.column_stack([np.arange(8), -np.arange(8)]) * 0.001
+    yield Case("K=8 L=2, all barely on the front", gaussian(ladder, sigma=1.0), eps=0.5)
+    # one arm below eleven equal ones, each of which beats it by a hair more than eps
+    below = np.zeros((12, 1))
+    below[0] = -0.51
+    yield Case("K=12 L=1, one just beyond eps of all", gaussian(below, sigma=1.0), eps=0.5)
+    yield Case("K=20 L=2, all near each other", gaussian(_normal(20, 2, seed=13) * 0.2, sigma=1.0), eps=0.6)
+    corner = np.vstack([np.zeros(4), np.full(4, 0.51), 0.9 * np.eye(4)])
+    yield Case("K=6 L=4, gap 1.02 eps", gaussian(corner, sigma=1.0), eps=0.5)
+    line = linear([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], [[0.51, 0.51], [0.0, 0.0]], sigma=1.0)
+    yield Case("K=3 d=2 L=2, gap 1.02 eps", line, eps=0.5, short=True)
+
+
+def exact_ties() -> Iterator[Case]:
+    """Equal arms, and arms equal in one metric, with eps above 0."""
+    yield Case("K=12 L=1, identical", gaussian(np.zeros((12, 1)), sigma=1.0), eps=0.8, short=True)
+    yield Case("K=6 L=3, identical", gaussian(np.zeros((6, 3)), sigma=1.0), eps=0.8)
+    tied = [[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1.0, -1.0]]
+    yield Case("K=5 L=2, tied in one metric", gaussian(tied, sigma=1.0), eps=0.5)
+    yield Case("K=4 L=2, gap exactly eps", gaussian([[0.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 0.0]], 1.0), eps=0.5)
+    contexts = np.vstack([np.eye(5), np.full(5, 0.2)])
+    yield Case("K=6 d=5 L=1, equal means", linear(contexts, np.zeros((5, 1)), sigma=1.0), eps=0.8, short=True)
+    twice = np.vstack([np.eye(3), np.eye(3)])
+    yield Case("K=6 d=3 L=2, equal contexts", linear(twice, [[1, 0], [0, 1], [0.2, 0.2]], sigma=1.0), eps=0.5)
+
+
+def hidden() -> Iterator[Case]:
+    """A dominated arm hidden behind a strong front: only one arm beats it, and that one is settled early."""
+    for n, L in ((5, 2), (20, 2), (12, 3)):
+        rng = np.random.default_rng(n)
+        front = np.abs(rng.normal(size=(n, L))) + 0.2
+        front *= 4.0 / np.linalg.norm(front, axis=1, keepdims=True)
+        yield Case(f"K={n + 1} L={L}", gaussian(np.vstack([front, front[0] - 0.42]), sigma=0.5), eps=0.4)
+
+
+def one_arm() -> Iterator[Case]:
+    """Nothing to compare with."""
+    yield Case("K=1 L=1", gaussian([[0.0]], sigma=1.0), eps=0.1, short=True)
+    yield Case("K=1 L=4", gaussian(np.zeros((1, 4)), sigma=1.0), eps=0.1)
+    yield Case("K=1 d=1 L=2", linear([[2.0]], [[1.0, -1.0]], sigma=1.0), eps=0.1)
+
+
+def correlated() -> Iterator[Case]:
+    """Metrics that err together, or in opposite directions."""
+    for rho in (0.95, -0.95):
+        rng = np.random.default_rng(14)
+        means = [[0.0, 0.0], [0.51, 0.51], [0.3, -0.3], [0.9, -0.001]]
+        both = [rng.normal(size=(1000, 2)) @ np.linalg.cholesky([[1.0, rho], [rho, 1.0]]).T for _ in means]
+        yield _rows(f"K=4 L=2, correlation {rho:g}", means, both, eps=0.5)
+
+
+def scales() -> Iterator[Case]:
+    """Metrics in units that differ a millionfold, some to be minimised."""
+    units = np.array([1.0, 1e3, 1e-3])
+    metrics = [
+        Metric(name, direction, eps=0.5 * unit)
+        for name, direction, unit in zip("abc", ("max", "min", "min"), units, strict=True)
+    ]
+    means = np.array([[0.0, 0.0, 0.0], [0.51, -0.51, -0.51], [0.8, 0.001, 0.0], [-1.0, -1.0, 0.5]])
+    yield Case("K=4 L=3", gaussian(means * units, units, metrics=metrics))
+    rng = np.random.default_rng(15)
+    theta = rng.normal(size=(3, 3)) * units
+    yield Case("K=10 d=3 L=3", linear(rng.normal(size=(10, 3)), theta, 0.5 * units, metrics=metrics))
+
+
+def skewed() -> Iterator[Case]:
+    """Bounded and skewed noise."""
+    rng = np.random.default_rng(16)
+    means = [[0.0, 0.0], [0.51, 0.51], [0.9, -0.001], [-0.5, 0.3]]
+    exponential = [rng.exponential(size=(1000, 2)).clip(max=4.0) for _ in means]
+    yield _rows("K=4 L=2, exponential, cut off", means, exponential, eps=0.5)
+    yield _rows("K=4 L=2, the same upside down", means, [-noise for noise in exponential], eps=0.5)
+    # rates of rare events: a sample is 0 or 1
+    rates = np.array([[0.02], [0.08], [0.05], [0.02], [0.3]])
+    yield _rows("K=5 L=1, rates of rare events", rates, _events(rates), eps=0.2)
+    shared = [rng.exponential(size=(400, 2)).clip(max=4.0) @ [[1.0, 0.003], [0.0, 0.003]] for _ in range(4)]
+    apart = [[0.0, 0.0], [0.52, 0.0021], [0.3, -0.001], [-1.0, 0.004]]
+    yield _rows("K=4 L=2, exponential, shared, uneven units", apart, shared, eps=(0.5, 0.002))
+    # a sample is one of two values, one of them far off
+    jackpot = [np.where(np.arange(50) < 1, 7.0, 0.0)[:, None].repeat(2, axis=1) for _ in means]
+    yield _rows("K=4 L=2, rare and large", means, jackpot, eps=0.5, short=True)
+
+
+def unknown_noise() -> Iterator[Case]:
+    """The scale of the noise is not told."""
+    tells = {"noise": "unknown"}
+    two = np.array([[0.0, 0.0], [0.51, 0.51]])
+    yield Case("K=2 L=2, gap 1.02 eps", gaussian(2 * two, sigma=1.0), 1.0, tells, short=True)
+    yield Case("K=2 L=2, gap 1.02 eps, eps small", gaussian(two, sigma=1.0), 0.5, tells)
+    yield Case("K=2 L=2, sigma tiny", gaussian(two, sigma=0.01), 0.5, tells)
+    yield Case("K=8 L=1, identical", gaussian(np.zeros((8, 1)), sigma=1.0), 0.8, tells)
+    yield Case("K=8 L=2, sigma uneven", gaussian(_normal(8, 2, seed=17), sigma=[1.0, 0.05]), 0.4, tells)
+    yield Case("K=16 L=2", load("random-16"), 0.4, tells)
+    yield Case("K=16 d=4 L=2", _sphere(16, 4, 2, sigma=0.5, seed=18), 0.3, tells)
+    # outcomes with bounds: their noise may be of any kind
+    rates = np.array([[0.02, 0.98], [0.24, 0.76], [0.23, 0.99], [0.02, 0.02]])
+    yield Case("K=4 L=2, rates of events, bounds told", _around(rates, _events(rates), (0.0, 1.0)), 0.2, tells, 100_000)
+    rng = np.random.default_rng(20)
+    means = [[0.1, 0.1], [0.31, 0.31], [0.6, 0.099]]
+    rare = [rng.beta(0.1, 0.9, size=(1000, 2)) * 0.6 for _ in means]
+    yield Case("K=3 L=2, skewed, bounds told", _around(means, rare, (-0.1, 1.2)), 0.2, tells, 100_000, short=True)
+
+
+def misfit() -> Iterator[Case]:
+    """Contexts that explain the means but for a part whose size is told."""
+    for size, eps in ((0.03, 0.2), (0.1, 0.3)):
+        rng = np.random.default_rng(19)
+        contexts = rng.normal(size=(20, 4))
+        contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
+        means = contexts @ rng.normal(size=(4, 2)) + size * rng.choice([-1.0, 1.0], size=(20, 2))
+        tells = {"model": "robust", "misfit": size}
+        yield Case(f"K=20 d=4 L=2, misfit {size:g}", gaussian(means, 0.3, contexts), eps, tells)
+    # the model says that the middle arm is as good as the others; it is worse by just more than eps
+    contexts, means = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]), np.array([[0.3, 0.3], [0.3, 0.3], [-0.21, -0.21]])
+    yield Case("K=3 d=2 L=2, misfit hides the gap", gaussian(means, 1.0, contexts), 0.5, {**tells, "misfit": 0.26})
+
+
+def replayed() -> Iterator[Case]:
+    """Recorded measurements, drawn from at random."""
+    yield _told("compressors", load("compressors"), None)
+    data = Path(os.environ.get("PARETOSCOUT_DATA", "../shared/data"))
+    for title, path, read, eps in (
+        ("SW-LLVM", data / "sw_llvm" / "arms16.csv", _sw_llvm, 0.06),
+        ("xz over many inputs", data / "input_sensitivity" / "xz_metrics.csv", _over_inputs, 0.3),
+        ("poppler over many inputs", data / "input_sensitivity" / "poppler_metrics.csv", _over_inputs, 0.3),
+    ):
+        if path.exists():
+            yield _told(title, read(path), eps)
+        else:
+            yield Case(title, f"no {path}; PARETOSCOUT_DATA says where to look")
+
+
+#: By the name that `--family` takes.
+FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
+    "unit-contexts": unit_contexts,
+    "random-contexts": random_contexts,
+    "near-ties": near_ties,
+    "exact-ties": exact_ties,
+    "hidden": hidden,
+    "one-arm": one_arm,
+    "correlated": correlated,
+    "scales": scales,
+    "skewed": skewed,
+    "unknown-noise": unknown_noise,
+    "misfit": misfit,
+    "replayed": replayed,
+}
+
+
+def subgaussian_scale(pool: FloatArray) -> float:
+    """The least sigma, up to 2% more, with E exp(s (X - mean)) <= exp(s^2 sigma^2 / 2) for a random X of a finite pool.
+
+    It is never too small: log E exp(s X) grows with s > 0, so between two points of a grid a ratio r apart the
+    condition's 2 log E exp(s X) / s^2 is at most r^2 times its value at the upper one.
+
+    >>> fair = subgaussian_scale(np.array([-1.0, 1.0]))
+    >>> 1.0 <= fair < 1.02
+    True
+    """
+    centred = np.asarray(pool, float) - np.mean(pool)
+    reach = np.abs(centred).max()
+    if reach == 0.0:
+        return 0.0
+    # below the grid the condition asks for the variance, above it for less than what the grid has seen
+    s = np.geomspace(0.01, 300.0, 700)
+    most = 0.0
+    for sign in (1.0, -1.0):
+        exponents = sign * s[:, None] * (centred / reach)
+        top = exponents.max(axis=1)
+        logs = top + np.log(np.exp(exponents - top[:, None]).mean(axis=1))
+        most = max(most, float((2.0 * logs / s**2).max()))
+    return float(reach * s[1] / s[0] * np.sqrt(most))
+
+
+def _told(title: str, problem: Problem, eps: Eps | None, **more: Any) -> Case:
+    """A case of drawn rows: sigma is told, and is true."""
+    sigma = [
+        max(subgaussian_scale(rows[:, metric]) for rows in problem.rows or ()) for metric in range(len(problem.metrics))
+    ]
+    return Case(title, problem, eps, {"sigma": tuple(sigma)}, **more)
+
+
+def _rows(title: str, means: Any, noise: Sequence[FloatArray], eps: Any, **more: Any) -> Case:
+    """A case of drawn rows, for which sigma is told."""
+    return _told(title, _around(means, noise), eps, **more)
+
+
+def _around(means: Any, noise: Sequence[FloatArray], bounds: tuple[float, float] | None = None) -> Problem:
+    """A problem whose arms have these means exactly, and rows of such noise around them."""
+    values = [mean + rows - rows.mean(axis=0) for mean, rows in zip(np.asarray(means), noise, strict=True)]
+    metrics = [Metric(f"metric {metric + 1}", bounds=bounds) for metric in range(values[0].shape[1])]
+    frame: dict[str, Any] = {"arm": np.repeat([f"arm {k + 1}" for k in range(len(values))], [len(v) for v in values])}
+    frame |= dict(zip([metric.name for metric in metrics], np.concatenate(values).T, strict=True))
+    return table(frame, arm="arm", metrics=metrics)
+
+
+def _events(rates: FloatArray) -> list[FloatArray]:
+    """Rows of zeros and ones, in shares of hundredths, metrics independent of each other."""
+    rng = np.random.default_rng(21)
+    return [np.column_stack([rng.permutation(np.arange(100) < round(100 * p)) for p in arm]) * 1.0 for arm in rates]
+
+
+def _normal(n_arms: int, n_metrics: int, seed: int) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=(n_arms, n_metrics))
+
+
+def _sphere(n_arms: int, d: int, n_metrics: int, sigma: float, seed: int) -> Problem:
+    """Random unit contexts and unit parameters."""
+    rng = np.random.default_rng(seed)
+    contexts, theta = rng.normal(size=(n_arms, d)), rng.normal(size=(d, n_metrics))
+    contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
+    return linear(contexts, theta / np.linalg.norm(theta, axis=0), sigma)
+
+
+def _sw_llvm(path: Path) -> Problem:
+    """16 groups of compiler settings."""
+    return table(read_csv(path), arm="arm", metrics={"neg_performance_std": "max", "neg_memory_std": "max"})
+
+
+def _over_inputs(path: Path) -> Problem:
+    """Settings of a program, measured once on each input: logs, without what the input does to all settings."""
+    frame = read_csv(path)
+    _, inputs = np.unique(frame["input"], return_inverse=True)
+    columns: dict[str, Any] = {"configuration": frame["configurationID"]}
+    for name in ("size", "time"):
+        logs = np.log(np.asarray(frame[name], float))
+        columns[name] = logs - (np.bincount(inputs, logs) / np.bincount(inputs))[inputs]
+    return table(columns, arm="configuration", metrics={"size": "min", "time": "min"})

@@ -1,0 +1,221 @@
+"""Run algorithms on the cases and judge them: measured failure, with an exact interval, against delta.
+
+A row is looked at a few times, after 20 replicates, 40, 80 and so on, and ends as soon as more failures than delta are
+proven. All looks together call a right algorithm broken with probability at most `FALSE_ALARM`; a test computes how
+surely an algorithm that fails with probability 0.2 is found out at delta 0.1.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from ..algorithms.contract import Algorithm, Settings
+from ..errors import InvalidInput
+from ..simulation.progress import Progress, compiling, progress_bar
+from ..simulation.replicates import Outcome, Run, cores, in_threads
+from ..simulation.results import rate_interval
+from .families import Case
+
+FALSE_ALARM = 1e-4  # per row
+FULL, COSTLY_SHARE, SHORT = 1000, 0.6, 600  # replicates
+FIRST_LOOK = 20
+LAST_LOOK_SHARE = 0.8  # of the probability of a false alarm; the looks before it share the rest
+
+# Algorithms that claim nothing are run to see what happens, not for as long as it takes.
+UNCLAIMED_SECONDS = 10.0  # a row; if no run gets an answer in that time, those that were begun are failures
+
+KEPT, BROKEN, SKIPPED = "kept", "BROKEN", "skipped"
+FAILS, OPEN = "fails (claims none)", "open (claims none)"  # open: more failures than delta are not proven
+
+
+@dataclass(frozen=True)
+class Contender:
+    """An algorithm to be audited, with the settings that were asked for; these go before what a case tells."""
+
+    record: Algorithm
+    asked: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Its name and the settings."""
+        return " ".join([self.record.name, *(f"{name}={value}" for name, value in self.asked.items())])
+
+    def settings(self, case: Case) -> Settings:
+        """Return the settings for a case, or say what the algorithm cannot be told."""
+        known = {field.name for field in fields(self.record.settings)}
+        unknown = [name for name in case.tells if name not in known]
+        if unknown:
+            raise InvalidInput(f"cannot be told: {', '.join(unknown)}")
+        return self.record.settings(**{**case.tells, **self.asked})
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came out for one algorithm, case and delta."""
+
+    algorithm: str
+    claims: bool
+    family: str
+    case: str
+    tells: dict[str, Any]
+    delta: float
+    verdict: str
+    reason: str = ""  # why it was skipped or cut short
+    replicates: int = 0
+    failures: int = 0  # with the capped ones
+    capped: int = 0  # runs without an answer at the limit of samples or time
+    interval: tuple[float, float] = (0.0, 1.0)  # of the failure rate, the one that is judged by
+    samples: float = math.nan  # mean
+    microseconds: float = math.nan  # of one core, per sample
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain numbers and texts, ready for JSON."""
+        return {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def looks(replicates: int) -> list[tuple[int, float]]:
+    """After how many replicates a row is looked at, and the probability of a false alarm allowed at each look.
+
+    >>> [n for n, _ in looks(100)]
+    [20, 40, 80, 100]
+    """
+    sizes = []
+    size = FIRST_LOOK
+    while size < replicates:
+        sizes.append(size)
+        size *= 2
+    if not sizes:
+        return [(replicates, FALSE_ALARM)]
+    early = (1.0 - LAST_LOOK_SHARE) * FALSE_ALARM / len(sizes)
+    return [*((size, early) for size in sizes), (replicates, LAST_LOOK_SHARE * FALSE_ALARM)]
+
+
+def planned(case: Case, replicates: int) -> int:
+    """How many replicates a case gets at most."""
+    return math.ceil(COSTLY_SHARE * replicates) if case.costly else replicates
+
+
+def audit(
+    contenders: Sequence[Contender],
+    cases: Sequence[Case],
+    *,
+    deltas: Sequence[float] = (0.1,),
+    replicates: int = FULL,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Iterator[Row]:
+    """Measure every contender on every case, one row at a time. Ctrl-C raises KeyboardInterrupt between two rows."""
+    rows = [(contender, case, delta) for contender in contenders for case in cases for delta in deltas]
+    total = sum(planned(case, replicates) for _, case, _ in rows)
+    with progress_bar(progress, total, "audit") as bar:
+        behind = 0
+        for contender, case, delta in rows:
+            n = planned(case, replicates)
+            yield measure(contender, case, delta, n, seed, cores() if workers is None else workers, bar)
+            behind += n
+            bar.finished = behind  # a row that ended early counts as a whole one
+            bar.refresh()
+
+
+def measure(
+    contender: Contender, case: Case, delta: float, replicates: int, seed: int, workers: int, bar: Progress
+) -> Row:
+    """Run one row to its end: until the verdict is clear, or all replicates are in."""
+    record, claims = contender.record, contender.record.guarantees
+    head: dict[str, Any] = {"algorithm": contender.label, "claims": claims, "family": case.family, "case": case.title}
+    head |= {"tells": case.tells, "delta": delta}
+    if isinstance(case.problem, str):
+        return Row(**head, verdict=SKIPPED, reason=case.problem)
+    try:
+        settings = contender.settings(case)
+        run = Run(record, settings, case.problem, case.eps, delta, seed, case.max_samples)
+    except InvalidInput as refusal:
+        return Row(**head, verdict=SKIPPED, reason=str(refusal))
+    with compiling(bar.wanted):
+        run.compile()
+
+    began = time.monotonic()
+    deadline = math.inf if claims else began + UNCLAIMED_SECONDS
+    finished: list[Outcome] = []
+    cut_off = 0  # runs begun, if none of them got an answer in time
+    for size, tail in looks(replicates):
+        batch = _Batch(run, len(finished), deadline)
+        n = size - len(finished)
+        outcomes, interrupted = in_threads(batch.replicate, n, min(workers, n), bar)
+        if interrupted:
+            raise KeyboardInterrupt
+        finished += outcomes
+        cut_off = 0 if finished else len(batch.begun)
+        played = len(finished) + cut_off
+        result = run.result(finished, replicates) if finished else None
+        failures = cut_off + (0 if result is None else int((~result.success).sum()))
+        interval = rate_interval(failures, played, 1.0 - 2.0 * tail)
+        if interval[0] > delta or time.monotonic() > deadline or (case.costly and interval[1] < delta):
+            break
+    fails = interval[0] > delta
+    verdict = {(True, True): BROKEN, (True, False): KEPT, (False, True): FAILS, (False, False): OPEN}
+    samples = 0 if result is None else int(result.samples.sum())
+    return Row(
+        **head,
+        verdict=verdict[claims, fails],
+        reason=f"stopped after {UNCLAIMED_SECONDS:g} s" if time.monotonic() > deadline else "",
+        replicates=played,
+        failures=failures,
+        capped=cut_off + (0 if result is None else int((~result.stopped).sum())),
+        interval=interval,
+        samples=samples / len(finished) if finished else math.nan,
+        microseconds=1e6 * (time.monotonic() - began) * min(workers, replicates) / samples if samples else math.nan,
+    )
+
+
+class _Batch:
+    """The replicates between two looks, each given up at the deadline."""
+
+    def __init__(self, run: Run, first: int, deadline: float) -> None:
+        self.run, self.first, self.deadline = run, first, deadline
+        self.begun: list[int] = []
+
+    def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
+        """Play one replicate; None if there was no time for it."""
+        if time.monotonic() > self.deadline:
+            return None
+        self.begun.append(index)
+        return self.run.replicate(
+            self.first + index, lambda rounds: report(rounds) and time.monotonic() < self.deadline
+        )
+
+
+def broken(rows: Sequence[Row]) -> bool:
+    """Whether an algorithm that claims a guarantee was caught failing more often than it may."""
+    return any(row.verdict == BROKEN for row in rows)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Say in plain words what came out."""
+    parts = []
+    claimed = [row for row in rows if row.claims and row.verdict != SKIPPED]
+    if claimed:
+        bad = sorted({row.algorithm for row in claimed if row.verdict == BROKEN})
+        n = sum(row.verdict == BROKEN for row in claimed)
+        parts.append(
+            f"BROKEN in {n} of {len(claimed)} rows: {', '.join(bad)}. What is claimed does not hold."
+            if bad
+            else f"Every claimed guarantee was kept, in {len(claimed)} rows."
+        )
+    for name in dict.fromkeys(row.algorithm for row in rows if not row.claims):
+        theirs = [row for row in rows if row.algorithm == name and row.verdict != SKIPPED]
+        n = sum(row.verdict == FAILS for row in theirs)
+        if theirs:
+            parts.append(f"{name} claims none, and fails in {n} of {len(theirs)} rows.")
+    skipped = sum(row.verdict == SKIPPED for row in rows)
+    if skipped:
+        parts.append(f"{skipped} rows were skipped.")
+    return " ".join(parts) or "Nothing was run."
