@@ -17,15 +17,19 @@ from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import log_evidence_along
 from .contract import Accepts, Kernels, Setup
 
-#: Scales of the mixture: the largest is (6 + 2.5 d) 4 sigma^2 / eps^2 (4096 where eps is 0), each next an eighth.
-SCALE_WEIGHTS = (0.4, 0.3, 0.15, 0.15)
+#: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0), each next a quarter.
+SCALE_WEIGHTS = (0.2, 0.5, 0.2, 0.07, 0.03)
 N_SCALES = len(SCALE_WEIGHTS)
 #: Contexts whose difference is relatively smaller than the root of this count as equal.
 SAME = 1e-16
 #: Differences of estimates below this are rounding, where the noise is said to be none.
 ROUNDING = 1e-9
-#: All arms are tested again after this share more samples.
+#: All arms are tested again after this share more samples (less where arms are few, as tests are cheap then), and at
+#: least one sample per so many arms: early tests cost K^2 d and decide little.
 CHECK_GROWTH = 0.02
+CHECK_GROWTH_FEW = 0.005
+FEW_ARMS = 100
+ARMS_PER_SAMPLE = 50
 
 
 class LinearScoutOptions(NamedTuple):
@@ -50,6 +54,7 @@ class LinearScoutState(NamedTuple):
     theta: FloatArray  # (d, L) least squares estimate
     means: FloatArray  # (K, L) as of the last check
     solved: FloatArray  # (K, d) A^-1 x as of the last check
+    leverages: FloatArray  # (K,) x^T A^-1 x as of the last check
     log_prices: FloatArray  # (L, R) log w - 1/2 log det(I + A / rho) as of the last check
     progress: FloatArray  # (K,) evidence of the pair that decides the arm, as of when it was last looked at
     rival: IntArray  # (K,) the other arm of that pair
@@ -85,7 +90,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearSc
     first = {int(group): k for k, group in reversed(list(enumerate(twins.ravel())))}
     pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        top = (6.0 + 2.5 * rank) * 4.0 * (setup.sigma / setup.eps) ** 2
+        top = (16.0 + 2.0 * rank**3) * (setup.sigma / setup.eps) ** 2
     top = np.where((setup.eps > 0) & (setup.sigma > 0), top, 4096.0)
     options = LinearScoutOptions(
         contexts=contexts,
@@ -93,7 +98,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearSc
         first_arms=np.sort(pivots[:rank]).astype(np.int64),
         eps=setup.eps.copy(),
         sigma=setup.sigma.copy(),
-        rhos=top[:, None] / 8.0 ** np.arange(R),
+        rhos=top[:, None] / 4.0 ** np.arange(R),
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(L / setup.delta),
         regret_weight=regret_weight,
@@ -108,6 +113,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[LinearScoutState, LinearSc
         theta=np.zeros((rank, L)),
         means=np.zeros((K, L)),
         solved=np.zeros((K, rank)),
+        leverages=np.zeros(K),
         log_prices=np.zeros((L, R)),
         progress=np.full(K, -np.inf),
         rival=np.full(K, -1, np.int64),
@@ -214,10 +220,10 @@ def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, p
     solve(state.factor, state.reach, state.column)
     found, most = k, -1.0
     for arm in range(K):
-        along, leverage = 0.0, 0.0
+        along = 0.0
         for i in range(d):
             along += state.column[i, 0] * options.contexts[arm, i]
-            leverage += state.solved[arm, i] * options.contexts[arm, i]
+        leverage = state.leverages[arm]
         crowd = 1.0 + pending[arm] * leverage  # what is on its way tells the same
         gain = along * along / ((1.0 + leverage) * crowd * crowd)
         gain /= cost_of(state.gaps[arm], state.mean_gap[0], options.regret_weight)
@@ -257,7 +263,9 @@ def update(
     copy_into(state.theta, state.right)
     solve(state.factor, state.reach, state.theta)
     if state.counters[TOTAL] >= state.counters[CHECK_AT]:
-        state.counters[CHECK_AT] = state.counters[TOTAL] + 1 + int(CHECK_GROWTH * state.counters[TOTAL])
+        growth = CHECK_GROWTH if state.pulls.shape[0] > FEW_ARMS else CHECK_GROWTH_FEW
+        wait = 1 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(growth * state.counters[TOTAL])
+        state.counters[CHECK_AT] = state.counters[TOTAL] + wait
         check(state, options)
 
 
@@ -270,8 +278,10 @@ def check(state: LinearScoutState, options: LinearScoutOptions) -> None:
         for i in range(d):
             state.column[i, 0] = options.contexts[k, i]
         solve(state.factor, state.reach, state.column)
+        state.leverages[k] = 0.0
         for i in range(d):
             state.solved[k, i] = state.column[i, 0]
+            state.leverages[k] += options.contexts[k, i] * state.column[i, 0]
         for metric in range(L):
             mean = 0.0
             for i in range(d):
@@ -323,18 +333,23 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
                 difference = state.means[j, metric] - state.means[k, metric]
-                evidence = min(evidence, pair_evidence(state, options, metric, difference, a, b))
+                if evidence > against:  # else another one is clearer already
+                    evidence = min(evidence, pair_evidence(state, options, metric, difference, a, b))
                 ahead = ahead and difference >= options.eps[metric]
             if evidence > against:
                 best, against = j, evidence
             if ahead:
                 worst, in_favour = j, -np.inf
-    if in_favour == np.inf:
+    if in_favour == np.inf and against < options.threshold:
         for j in standing:
+            if in_favour < against:
+                break  # elimination is nearer, whatever the others say
             if options.twins[j] == options.twins[k]:
                 continue  # arms with equal contexts have equal means: neither dominates the other
             a, b = pair_variances(state, options, k, j)
             if a < 0.0:
+                continue
+            if clearer(state, options, k, j, a, b, in_favour):
                 continue
             evidence = -np.inf
             for metric in range(L):
@@ -356,18 +371,33 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, standing
 
 
 @kernel
+def clearer(
+    state: LinearScoutState, options: LinearScoutOptions, k: int, j: int, a: float, b: float, evidence: float
+) -> bool:
+    """Whether one scale alone shows more than `evidence` that k escapes j: most pairs need no more than this."""
+    for metric in range(state.means.shape[1]):
+        difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
+        sigma = options.sigma[metric]
+        if difference > 0.0 and sigma > 0.0:
+            half_square = 0.5 * difference * difference / (sigma * sigma)
+            for r in range(options.rhos.shape[1]):
+                if state.log_prices[metric, r] + half_square / (a + options.rhos[metric, r] * b) > evidence:
+                    return True
+    return False
+
+
+@kernel
 def pair_variances(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> tuple[float, float]:
     """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check.
 
     a is -1 where the contexts are all but equal: what rounding leaves of the difference says nothing.
     """
-    a, b, size = 0.0, 0.0, 0.0
+    a, b = 0.0, 0.0
     for i in range(options.contexts.shape[1]):
         step = state.solved[k, i] - state.solved[j, i]
         a += (options.contexts[k, i] - options.contexts[j, i]) * step
         b += step * step
-        size += options.contexts[k, i] * state.solved[k, i] + options.contexts[j, i] * state.solved[j, i]
-    return (a if a > SAME * size else -1.0), b
+    return (a if a > SAME * (state.leverages[k] + state.leverages[j]) else -1.0), b
 
 
 @allocating_kernel
