@@ -20,6 +20,8 @@ N_SCALES = 4
 SCALE_WEIGHTS = (0.3, 0.3, 0.25, 0.15)
 #: How evidence against an arm is shared among those that might dominate it: so much by their pilots, the rest evenly.
 BY_PILOT = 0.8
+#: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
+MOST_WEIGHT_WITH_PILOT = 0.95
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
 #: Pairs of arms are kept in matrices.
@@ -33,6 +35,7 @@ class ScoutOptions(NamedTuple):
     log_weights: FloatArray  # (R,)
     threshold: float  # log(K / delta): what an arm's evidence must reach
     regret_weight: float
+    first_pulls: int  # of every arm: the pilot, if there is one, and one that counts
     no_ticket: FloatArray  # (0,)
 
 
@@ -69,6 +72,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
         raise InvalidInput(f"number of arms of algorithm 'scout' must be at most {MOST_ARMS}, got {K}")
     with np.errstate(divide="ignore", invalid="ignore"):
         top = np.where((setup.eps > 0) & (setup.sigma > 0), 16.0 * (setup.sigma / setup.eps) ** 2, 4096.0)
+    has_pilot = int(regret_weight <= MOST_WEIGHT_WITH_PILOT)
     options = ScoutOptions(
         eps=setup.eps.copy(),
         sigma=setup.sigma.copy(),
@@ -76,12 +80,13 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(K / setup.delta),
         regret_weight=regret_weight,
+        first_pulls=1 + has_pilot,
         no_ticket=np.empty(0),
     )
     state = ScoutState(
         pulls=np.zeros(K, np.int64),
         pilot=np.zeros((K, L)),
-        piloted=np.zeros((K, L), np.int64),
+        piloted=np.full((K, L), 1 - has_pilot, np.int64),  # without one all count as in, and as equal
         counts=np.zeros((K, L)),
         sums=np.zeros((K, L)),
         means=np.zeros((K, L)),
@@ -95,7 +100,7 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
         test_at=np.zeros(K, np.int64),
         status=np.full(K, UNDECIDED, np.int64),
         beaten_by=np.full(K, -1, np.int64),
-        counters=np.array([0, K, 0, 0], np.int64),
+        counters=np.array([0, K, 0, 0 if has_pilot else K * L], np.int64),
         mean_gap=np.zeros(1),
     )
     return state, options
@@ -105,9 +110,9 @@ def init(regret_weight: float, setup: Setup) -> tuple[ScoutState, ScoutOptions]:
 def choose(
     state: ScoutState, options: ScoutOptions, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
-    """Every arm twice (the pilot, and one that counts); then the most ambiguous pair's arm that tells more per cost."""
+    """Every arm once or twice (pilot, one that counts); then the most ambiguous pair's arm that tells more per cost."""
     K = state.pulls.shape[0]
-    for wanted in (1, 2):
+    for wanted in range(1, options.first_pulls + 1):
         for k in range(K):
             if state.pulls[k] + pending[k] < wanted:
                 return k, options.no_ticket
