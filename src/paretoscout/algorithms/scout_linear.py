@@ -24,11 +24,9 @@ N_SCALES = len(SCALE_WEIGHTS)
 SAME = 1e-16
 #: Differences of estimates below this are rounding, where the noise is said to be none.
 ROUNDING = 1e-9
-#: All arms are tested again after this share more samples (less where arms are few, as tests are cheap then), and at
-#: least one sample per so many arms: early tests cost K^2 d and decide little.
-CHECK_GROWTH = 0.02
-CHECK_GROWTH_FEW = 0.005
-FEW_ARMS = 100
+#: All arms are tested again after this share more samples, and one more per so many arms: early tests cost K^2 d and
+#: decide little.
+CHECK_GROWTH = 0.005
 ARMS_PER_SAMPLE = 50
 
 
@@ -263,8 +261,7 @@ def update(
     copy_into(state.theta, state.right)
     solve(state.factor, state.reach, state.theta)
     if state.counters[TOTAL] >= state.counters[CHECK_AT]:
-        growth = CHECK_GROWTH if state.pulls.shape[0] > FEW_ARMS else CHECK_GROWTH_FEW
-        wait = 1 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(growth * state.counters[TOTAL])
+        wait = 1 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(CHECK_GROWTH * state.counters[TOTAL])
         state.counters[CHECK_AT] = state.counters[TOTAL] + wait
         check(state, options)
 
