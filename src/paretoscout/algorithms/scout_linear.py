@@ -17,9 +17,9 @@ from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import log_evidence_along
 from .contract import Accepts, Kernels, Setup
 
-#: Scales of the mixture: the largest is (6 + 2.5 d) 4 sigma^2 / eps^2 (4096 where eps is 0, 1024 where sigma is
-#: unknown), each next an eighth.
-SCALE_WEIGHTS = (0.4, 0.3, 0.15, 0.15)
+#: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0 or sigma unknown), each next
+#: a quarter.
+SCALE_WEIGHTS = (0.2, 0.5, 0.2, 0.07, 0.03)
 N_SCALES = len(SCALE_WEIGHTS)
 #: Contexts whose difference is relatively smaller than the root of this count as equal.
 SAME = 1e-16
@@ -28,8 +28,10 @@ ROUNDING = 1e-9
 #: Where sigma is unknown: how much of delta goes into an upper bound on it, and the rates at which that is tried.
 FOR_SIGMA = 0.1
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-#: All arms are tested again after this share more samples.
-CHECK_GROWTH = 0.02
+#: All arms are tested again after this share more samples, and one more per so many arms: early tests cost K^2 d and
+#: decide little.
+CHECK_GROWTH = 0.005
+ARMS_PER_SAMPLE = 50
 
 
 class LinearScoutOptions(NamedTuple):
@@ -58,6 +60,7 @@ class LinearScoutState(NamedTuple):
     theta: FloatArray  # (d, L) least squares estimate
     means: FloatArray  # (K, L) as of the last check
     solved: FloatArray  # (K, d) A^-1 x as of the last check
+    leverages: FloatArray  # (K,) x^T A^-1 x as of the last check
     squares: FloatArray  # (L,) sum of Y^2
     sigma: FloatArray  # (L,) noise scale, or an upper bound on it as of the last check; an estimate before there is one
     sigma_bounded: IntArray  # (L,) whether it is more than an estimate
@@ -104,11 +107,11 @@ def init(
     if sigma is None and setup.bounds is not None and np.isfinite(setup.bounds).all():
         sigma = (setup.bounds[:, 1] - setup.bounds[:, 0]) / 2.0  # whatever the noise is, it is sub-Gaussian with that
     if sigma is None:
-        top = np.full(L, 1024.0)
+        top = np.full(L, 4096.0)
         delta *= 1.0 - FOR_SIGMA
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
-            top = (6.0 + 2.5 * rank) * 4.0 * (sigma / setup.eps) ** 2
+            top = (16.0 + 2.0 * rank**3) * (sigma / setup.eps) ** 2
         top = np.where((setup.eps > 0) & (sigma > 0), top, 4096.0)
     options = LinearScoutOptions(
         contexts=contexts,
@@ -120,7 +123,7 @@ def init(
         sigma_known=sigma is not None,
         rates=np.array(RATES),
         log_sigma_price=math.log(len(RATES) * L / (FOR_SIGMA * setup.delta)),
-        rhos=top[:, None] / 8.0 ** np.arange(R),
+        rhos=top[:, None] / 4.0 ** np.arange(R),
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(L / delta),
         regret_weight=regret_weight,
@@ -135,6 +138,7 @@ def init(
         theta=np.zeros((rank, L)),
         means=np.zeros((K, L)),
         solved=np.zeros((K, rank)),
+        leverages=np.zeros(K),
         squares=np.zeros(L),
         sigma=np.zeros(L) if sigma is None else sigma.copy(),
         sigma_bounded=np.full(L, int(sigma is not None), np.int64),
@@ -249,10 +253,10 @@ def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, p
     solve(state.factor, state.reach, state.column)
     found, most = k, -1.0
     for arm in range(K):
-        along, leverage = 0.0, 0.0
+        along = 0.0
         for i in range(d):
             along += state.column[i, 0] * options.contexts[arm, i]
-            leverage += state.solved[arm, i] * options.contexts[arm, i]
+        leverage = state.leverages[arm]
         crowd = 1.0 + pending[arm] * leverage  # what is on its way tells the same
         gain = along * along / ((1.0 + leverage) * crowd * crowd)
         gain /= cost_of(options.cost[arm], state.gaps[arm], state.mean_gap[0], options.regret_weight)
@@ -311,7 +315,8 @@ def check_is_due(state: LinearScoutState, options: LinearScoutOptions) -> bool:
     """Whether all arms are to be tested now; if so, say when to do so again."""
     if state.counters[TOTAL] < state.counters[CHECK_AT] or not spans(state, options):
         return False
-    state.counters[CHECK_AT] = state.counters[TOTAL] + 1 + int(CHECK_GROWTH * state.counters[TOTAL])
+    wait = 1 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(CHECK_GROWTH * state.counters[TOTAL])
+    state.counters[CHECK_AT] = state.counters[TOTAL] + wait
     return True
 
 
@@ -324,8 +329,10 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
         for i in range(d):
             state.column[i, 0] = options.contexts[k, i]
         solve(state.factor, state.reach, state.column)
+        state.leverages[k] = 0.0
         for i in range(d):
             state.solved[k, i] = state.column[i, 0]
+            state.leverages[k] += options.contexts[k, i] * state.column[i, 0]
         for metric in range(L):
             mean = 0.0
             for i in range(d):
@@ -443,15 +450,18 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
                 difference = state.means[j, metric] - state.means[k, metric]
-                hidden = options.misfit[metric] * bias
-                evidence = min(evidence, pair_evidence(state, options, metric, difference - hidden, a, b))
+                if evidence > against:  # else another one is clearer already
+                    hidden = options.misfit[metric] * bias
+                    evidence = min(evidence, pair_evidence(state, options, metric, difference - hidden, a, b))
                 ahead = ahead and difference >= options.eps[metric]
             if evidence > against:
                 best, against = j, evidence
             if ahead and state.excused[j] == 0:
                 worst, in_favour = j, -np.inf
-    if in_favour == np.inf:
+    if in_favour == np.inf and against < options.threshold:
         for j in range(state.pulls.shape[0]):
+            if in_favour < against:
+                break  # elimination is nearer, whatever the others say
             if state.status[j] == DOMINATED or state.excused[j] == 1 or j == k:
                 continue
             a, b = (-1.0, 0.0) if options.twins[j] == options.twins[k] else pair_variances(state, options, k, j)
@@ -462,9 +472,10 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
                         evidence = np.inf
             else:
                 bias = bias_along(state, options, k, j) if misfit else 0.0
+                if clearer(state, options, k, j, a, b, bias, in_favour):
+                    continue
                 for metric in range(L):
-                    difference = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
-                    difference -= options.misfit[metric] * bias
+                    difference = lead_with_slack(state, options, k, j, metric, bias)
                     evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
             if evidence < in_favour:
                 worst, in_favour = j, evidence
@@ -485,18 +496,49 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
 
 
 @kernel
+def lead_with_slack(
+    state: LinearScoutState, options: LinearScoutOptions, k: int, j: int, metric: int, bias: float
+) -> float:
+    """By how much k leads j at least, given a lead of eps, whatever the misfits are."""
+    lead = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
+    return lead - options.misfit[metric] * bias
+
+
+@kernel
+def clearer(
+    state: LinearScoutState,
+    options: LinearScoutOptions,
+    k: int,
+    j: int,
+    a: float,
+    b: float,
+    bias: float,
+    evidence: float,
+) -> bool:
+    """Whether one scale alone shows more than `evidence` that k escapes j: most pairs need no more than this."""
+    for metric in range(state.means.shape[1]):
+        difference = lead_with_slack(state, options, k, j, metric, bias)
+        sigma = state.sigma[metric]
+        if difference > 0.0 and sigma > 0.0:
+            half_square = 0.5 * difference * difference / (sigma * sigma)
+            for r in range(options.rhos.shape[1]):
+                if state.log_prices[metric, r] + half_square / (a + options.rhos[metric, r] * b) > evidence:
+                    return True
+    return False
+
+
+@kernel
 def pair_variances(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> tuple[float, float]:
     """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check.
 
     a is -1 where the contexts are all but equal: what rounding leaves of the difference says nothing.
     """
-    a, b, size = 0.0, 0.0, 0.0
+    a, b = 0.0, 0.0
     for i in range(options.contexts.shape[1]):
         step = state.solved[k, i] - state.solved[j, i]
         a += (options.contexts[k, i] - options.contexts[j, i]) * step
         b += step * step
-        size += options.contexts[k, i] * state.solved[k, i] + options.contexts[j, i] * state.solved[j, i]
-    return (a if a > SAME * size else -1.0), b
+    return (a if a > SAME * (state.leverages[k] + state.leverages[j]) else -1.0), b
 
 
 @allocating_kernel

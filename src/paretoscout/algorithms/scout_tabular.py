@@ -31,6 +31,8 @@ SCALE_WEIGHTS = (0.3, 0.3, 0.25, 0.15)
 RATES = tuple(0.8 / 2.0**r for r in range(10))
 #: How evidence against an arm is shared among those that might dominate it: so much by their pilots, the rest evenly.
 BY_PILOT = 0.8
+#: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
+MOST_WEIGHT_WITH_PILOT = 0.95
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
 #: Variances estimated from fewer samples are not relied on to rank pairs.
@@ -104,6 +106,7 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
             sigma, noise = setup.sigma.copy(), np.full(L, SIGMA)
             top = np.where((setup.eps > 0) & (sigma > 0), 16.0 * (sigma / setup.eps) ** 2, 4096.0)
     unknown = bool((noise == NORMAL).any())
+    pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
     options = ScoutOptions(
         eps=setup.eps.copy(),
         noise=noise.astype(np.int64),

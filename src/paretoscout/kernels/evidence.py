@@ -120,11 +120,16 @@ def log_evidence_along(
         return -np.inf
     if sigma == 0.0:
         return np.inf
-    total = -np.inf
+    half_square = 0.5 * difference * difference / (sigma * sigma)
+    largest = -np.inf
     for r in range(rhos.shape[0]):
-        variance = sigma * sigma * (a + rhos[r] * b)
-        total = log_sum(total, log_prices[r] + 0.5 * difference * difference / variance)
-    return total
+        largest = max(largest, log_prices[r] + half_square / (a + rhos[r] * b))
+    if largest == np.inf:
+        return np.inf
+    total = 0.0
+    for r in range(rhos.shape[0]):
+        total += math.exp(log_prices[r] + half_square / (a + rhos[r] * b) - largest)
+    return largest + math.log(total)
 
 
 @kernel
