@@ -32,6 +32,7 @@ reach: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	$(BIN)/python -m benchmarks.speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json
+	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paretoscout needs Python 3.11 or newer: make PYTHON=python3.11")'

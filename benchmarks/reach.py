@@ -6,7 +6,6 @@ Medians of samples and means of regret; failures with an exact interval. Prints 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import sys
@@ -19,10 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 import paretoscout as ps
-from paretoscout.algorithms import MultiPFI, Scout, Settings
+from paretoscout.algorithms import MultiPFI, Scout
 from paretoscout.simulation.results import rate_interval
 
-DATA = Path(os.environ.get("PARETOSCOUT_DATA", "../shared/data"))
 DIALS = (0.0, 0.3, 0.5, 0.9, 0.97, 1.0)
 
 
@@ -35,13 +33,10 @@ def linear(n_arms: int, d: int, sigma: float, seed: int) -> ps.Problem:
 
 
 def sw_llvm() -> ps.Problem | str:
-    path = DATA / "sw_llvm" / "arms16.csv"
-    if not path.exists():
-        return f"no {path}"
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    frame = {name: [row[name] for row in rows] for name in rows[0]}
-    return ps.problems.table(frame, arm="arm", metrics={"neg_performance_std": "max", "neg_memory_std": "max"})
+    try:
+        return ps.problems.load("sw-llvm")
+    except ps.problems.MissingData as missing:
+        return str(missing)
 
 
 def instances(fresh: bool) -> list[tuple[str, ps.Problem | str, float, float | None, int]]:
@@ -59,15 +54,25 @@ def instances(fresh: bool) -> list[tuple[str, ps.Problem | str, float, float | N
                 )
                 for s in seeds
             ),
+            *(
+                (
+                    f"4 random arms, seed {s}",
+                    ps.problems.gaussian(np.random.default_rng(s).standard_normal((4, 2)), 1.0),
+                    0.1,
+                    None,
+                    50,
+                )
+                for s in seeds
+            ),
             *((f"linear K=16 d=4, seed {s}", linear(16, 4, 1.0, s), 0.05, None, 50) for s in seeds),
-            *((f"linear K=200 d=8, seed {s}", linear(200, 8, 0.5, s), 0.1, None, 10) for s in seeds),
+            *((f"linear K=1000 d=8, seed {s}", linear(1000, 8, 0.5, s), 0.1, None, 20) for s in seeds),
         ]
     return [
         ("SW-LLVM, 16 arms", sw_llvm(), 0.06, 0.226, 200),
         ("16 random arms", ps.problems.load("random-16"), 0.1, None, 200),
         ("4 arms", ps.problems.load("four-arms"), 0.1, None, 200),
         ("linear K=16 d=4", ps.problems.load("linear-16"), 0.0, None, 200),
-        ("linear K=1000 d=8", linear(1000, 8, 0.5, 1), 0.1, None, 20),
+        ("linear K=1000 d=8", linear(1000, 8, 0.5, 1), 0.1, None, 200),
     ]
 
 
@@ -78,8 +83,7 @@ def measure(replicates: float, fresh: bool, dials: tuple[float, ...]) -> list[di
             rows.append({"instance": name, "skipped": problem})
             continue
         n = max(4, int(full * replicates))
-        rivals: list[Settings] = [] if fresh or "1000" in name or eps == 0.0 else [MultiPFI(sigma=sigma)]
-        for settings in [*rivals, *(Scout(regret_weight=dial, sigma=sigma) for dial in dials)]:
+        for settings in [MultiPFI(sigma=sigma), *(Scout(regret_weight=dial, sigma=sigma) for dial in dials)]:
             ps.simulate(problem, settings, eps=eps, replicates=1, max_samples=1)  # compiled before the clock starts
             began = time.perf_counter()
             result = ps.simulate(problem, settings, eps=eps, delta=0.1, replicates=n, seed=7)
@@ -107,8 +111,13 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
     shown = [row for row in rows if "skipped" not in row]
     titles = [row["instance"] for row in shown if row["algorithm"].startswith("multi-pfi")]
-    figure = Figure(figsize=(3.1 * len(titles), 3.2), dpi=150, layout="constrained")
-    for axes, title in zip(figure.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):
+    columns = min(3, len(titles))
+    lines = -(-len(titles) // columns)
+    figure = Figure(figsize=(3.1 * columns, 2.9 * lines), dpi=150, layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    for axes in panels[len(titles) :]:
+        axes.set_visible(False)
+    for axes, title in zip(panels, titles, strict=False):
         points = [
             (row["samples"], row["regret"], "multi-pfi" if row["algorithm"].startswith("multi-pfi") else "")
             for row in shown
@@ -126,7 +135,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                 axes.annotate(label, (x, y), textcoords="offset points", xytext=(-7, -3), ha="right", fontsize=8)
         for axis, set_scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             set_scale("log")
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            values = [point[0 if axis is axes.xaxis else 1] for point in points]
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(values) < 20 * min(values) else (1,)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
             axis.set_minor_formatter(NullFormatter())
         axes.set_title(title, fontsize=10, loc="left")
@@ -134,7 +144,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=7)
         axes.margins(0.18)
-    figure.axes[0].set_ylabel("mean regret", fontsize=8)
+    for axes in panels[::columns]:
+        axes.set_ylabel("mean regret", fontsize=8)
     figure.savefig(path)
 
 
@@ -142,11 +153,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("out/reach.json"))
     parser.add_argument("--replicates", type=float, default=1.0, help="multiple of the full number of replicates")
-    parser.add_argument("--fresh", action="store_true", help="ten fresh instances of each kind, at the default dial")
+    parser.add_argument("--fresh", action="store_true", help="ten fresh instances of each kind, dial at 0 and default")
     parser.add_argument("--picture", type=Path, help="where to draw samples against regret")
     arguments = parser.parse_args()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    rows = measure(arguments.replicates, arguments.fresh, (0.5,) if arguments.fresh else DIALS)
+    rows = measure(arguments.replicates, arguments.fresh, (0.0, 0.5) if arguments.fresh else DIALS)
     arguments.json.write_text(json.dumps(rows, indent=2))
     if arguments.picture is not None and not arguments.fresh:
         draw(rows, arguments.picture)

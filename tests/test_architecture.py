@@ -54,6 +54,7 @@ OUTSIDE = {
     "kernels": {"numpy", "numba"},
     "plots": {"numpy", "matplotlib"},
     "cli": {"click", "rich"},
+    "problems": {"numpy", "pooch"},
     "simulation": {"checks", "numpy", "rich", "scipy"},
 }
 
@@ -117,5 +118,5 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_importing_is_light() -> None:
-    assert not loaded_by("import paretoscout.cli.main") & {"numpy", "numba", "scipy", "rich", "matplotlib"}
+    assert not loaded_by("import paretoscout.cli.main") & {"numpy", "numba", "scipy", "rich", "matplotlib", "pooch"}
     assert not loaded_by("import paretoscout; paretoscout.simulate; paretoscout.plots") & {"matplotlib", "rich"}

@@ -4,6 +4,7 @@ ParetoscoutError
 ├── InvalidInput (a ValueError)        a value is wrong: the message says which, of what, must be what, got what
 ├── UnknownName (a LookupError)        no such algorithm, problem, arm or metric; names the near ones
 ├── NotSupported                       this algorithm cannot do that; the message names the algorithm
+├── MissingData (a LookupError)        a data set that is not on this machine; the message says how to get it
 ├── UnreadableFile (a ValueError)      not one of our files, or written by a newer version
 └── MissingExtra (an ImportError)      a feature whose packages are not installed; gives the install line
 """
@@ -35,6 +36,10 @@ class UnknownName(ParetoscoutError, LookupError):
 
 class NotSupported(ParetoscoutError):
     """The algorithm cannot do what was asked of it."""
+
+
+class MissingData(ParetoscoutError, LookupError):
+    """A data set that is not on this machine; the message says how to get it."""
 
 
 class UnreadableFile(ParetoscoutError, ValueError):

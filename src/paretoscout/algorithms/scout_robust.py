@@ -41,6 +41,7 @@ class RobustScoutState(NamedTuple):
     tabular: ScoutState  # its verdicts are measured
     linear: LinearScoutState  # its status is what holds in all, measured or by the model
     survives: FloatArray  # (K,) the largest misfit that the verdict survives; infinite: it was measured
+    escaped: BoolArray  # (K, K) row k, column j: it was measured that j is not better than k by eps everywhere
     rejected: IntArray  # (1,) 1: the contexts do not explain the means, the model is no longer used
     parameters: FloatArray  # (d, 1) at which the model fits the arms' means best, up to the misfit
     fit_reach: IntArray  # (d,) all d - 1
@@ -57,6 +58,7 @@ def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[Robust
         tabular=tabular,
         linear=linear,
         survives=np.zeros(setup.n_arms),
+        escaped=np.zeros((setup.n_arms, setup.n_arms), np.bool_),
         rejected=np.zeros(1, np.int64),
         parameters=np.zeros((d, 1)),
         fit_reach=np.full(d, d - 1, np.int64),
@@ -161,8 +163,8 @@ def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
     L = state.tabular.means.shape[1]
     for j in range(state.linear.pulls.shape[0]):
-        state.linear.excused[j] = 0
-        if j == k or state.tabular.escapes[k, j] < options.tabular.threshold:
+        state.linear.excused[j] = state.escaped[k, j]
+        if j == k or state.escaped[k, j] or state.tabular.escapes[k, j] < options.tabular.threshold:
             continue
         total = -np.inf
         for metric in range(L):
@@ -170,6 +172,7 @@ def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None
             evidence = scout_tabular.pair_evidence(state.tabular, options.tabular, k, j, metric, eps, 0.0)
             total = scout_tabular.joined(options.tabular, total, evidence)
         if total - math.log(L) >= options.tabular.threshold:
+            state.escaped[k, j] = True
             state.linear.excused[j] = 1
 
 

@@ -275,22 +275,15 @@ def scale_pilots(state: ScoutState, options: ScoutOptions) -> None:
 def evidence_bound(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, difference: float) -> float:
     """A bound from above on `pair_evidence`, from what is kept per arm; below zero where i looks worse.
 
-    Sigma known: the two-sided bound of `log_evidence_above`. Else: the value at some ways to share the difference.
+    Sigma known: the two-sided bound of `log_evidence_above`. Short, so that it is inlined: a call would hand over all
+    arrays of the state.
     """
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    if n_i == 0.0 or n_j == 0.0:
+    if state.counts[i, metric] == 0.0 or state.counts[j, metric] == 0.0:
         return -np.inf
-    variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
     if options.noise[metric] != SIGMA:
-        size = abs(difference)
-        u = size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size
-        value = value_of_split(state, options, i, j, metric, u, size - u)
-        if n_i < FEW:  # its variance may look small by chance: it may be all that is off
-            value = min(value, value_of_split(state, options, i, j, metric, size, 0.0))
-        if n_j < FEW:
-            value = min(value, value_of_split(state, options, i, j, metric, 0.0, size))
-        return value if difference > 0.0 else min(-value, 0.0)
+        return bound_by_splits(state, options, i, j, metric, difference)
     if difference <= 0.0:
+        variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
         return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
     if options.sigma[metric] == 0.0:
         return np.inf
@@ -303,20 +296,51 @@ def evidence_bound(state: ScoutState, options: ScoutOptions, i: int, j: int, met
 
 
 @kernel
+def bound_by_splits(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, difference: float) -> float:
+    """`evidence_bound` where sigma is unknown: the least over some ways to share the difference between the arms."""
+    noise, size = options.noise[metric], abs(difference)
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    if noise == NORMAL:
+        unit, scales, weights = 1.0, options.rhos[metric], options.log_weights
+        scatter_i, scatter_j = state.squares[i, metric], state.squares[j, metric]
+    else:
+        unit, scales, weights = options.ranges[metric], options.rates, options.log_rate_weights
+        scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
+    variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
+    u = size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size
+    value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
+    if n_i < FEW:  # its variance may look small by chance: it may be all that is off
+        value = min(value, value_of_split(noise, size, 0.0, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
+    if n_j < FEW:
+        value = min(value, value_of_split(noise, 0.0, size, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
+    if difference > 0.0 or value == -np.inf:
+        return value
+    # below what a difference of 0 says, by as much as the reverse is above it: never nearer to a verdict
+    nothing = value_of_split(noise, 0.0, 0.0, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
+    return 2.0 * nothing - value
+
+
+@kernel
 def value_of_split(
-    state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, u: float, rest: float
+    noise: int,
+    u: float,
+    rest: float,
+    n_i: float,
+    n_j: float,
+    scatter_i: float,
+    scatter_j: float,
+    unit: float,
+    scales: FloatArray,
+    log_weights: FloatArray,
 ) -> float:
     """Log evidence, sigma unknown, if arm i is off by u and arm j by the rest."""
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    if options.noise[metric] == NORMAL:
+    if noise == NORMAL:
         if n_i < 2.0 or n_j < 2.0:
             return -np.inf
-        at_i = log_t_mixture(u, n_i, state.squares[i, metric] / n_i, options.rhos[metric], options.log_weights)
-        at_j = log_t_mixture(rest, n_j, state.squares[j, metric] / n_j, options.rhos[metric], options.log_weights)
-        return log_surprise(at_i + at_j)
-    unit, rates, log_weights = options.ranges[metric], options.rates, options.log_rate_weights
-    at_i = log_bernstein(u / unit, n_i, state.spreads[i, metric], rates, log_weights)[0]
-    return at_i + log_bernstein(rest / unit, n_j, state.spreads[j, metric], rates, log_weights)[0]
+        at_i = log_t_mixture(u, n_i, scatter_i / n_i, scales, log_weights)
+        return log_surprise(at_i + log_t_mixture(rest, n_j, scatter_j / n_j, scales, log_weights))
+    at_i = log_bernstein(u / unit, n_i, scatter_i, scales, log_weights)[0]
+    return at_i + log_bernstein(rest / unit, n_j, scatter_j, scales, log_weights)[0]
 
 
 @kernel

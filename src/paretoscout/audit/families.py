@@ -6,18 +6,16 @@ is not normal, sigma is a valid sub-Gaussian scale of the rows that are drawn fr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import UnknownName
+from ..errors import MissingData, UnknownName
 from ..kernels.arrays import FloatArray
 from ..problem import Eps, Metric, Problem
-from ..problems import gaussian, linear, load, read_csv, table
+from ..problems import gaussian, linear, load, table
 
 
 @dataclass(frozen=True)
@@ -205,16 +203,17 @@ def misfit() -> Iterator[Case]:
 def replayed() -> Iterator[Case]:
     """Recorded measurements, drawn from at random."""
     yield _told("compressors", load("compressors"), None)
-    data = Path(os.environ.get("PARETOSCOUT_DATA", "../shared/data"))
-    for title, path, read, eps in (
-        ("SW-LLVM", data / "sw_llvm" / "arms16.csv", _sw_llvm, 0.06),
-        ("xz over many inputs", data / "input_sensitivity" / "xz_metrics.csv", _over_inputs, 0.3),
-        ("poppler over many inputs", data / "input_sensitivity" / "poppler_metrics.csv", _over_inputs, 0.3),
+    for title, name, eps in (
+        ("SW-LLVM", "sw-llvm", 0.06),
+        ("xz over many inputs", "xz", 0.3),
+        ("poppler over many inputs", "poppler", 0.3),
     ):
-        if path.exists():
-            yield _told(title, read(path), eps)
+        try:
+            problem = load(name)
+        except MissingData as missing:
+            yield Case(title, str(missing))
         else:
-            yield Case(title, f"no {path}; PARETOSCOUT_DATA says where to look")
+            yield _told(title, problem, eps)
 
 
 #: By the name that `--family` takes.
@@ -297,19 +296,3 @@ def _sphere(n_arms: int, d: int, n_metrics: int, sigma: float, seed: int) -> Pro
     contexts, theta = rng.normal(size=(n_arms, d)), rng.normal(size=(d, n_metrics))
     contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
     return linear(contexts, theta / np.linalg.norm(theta, axis=0), sigma)
-
-
-def _sw_llvm(path: Path) -> Problem:
-    """16 groups of compiler settings."""
-    return table(read_csv(path), arm="arm", metrics={"neg_performance_std": "max", "neg_memory_std": "max"})
-
-
-def _over_inputs(path: Path) -> Problem:
-    """Settings of a program, measured once on each input: logs, without what the input does to all settings."""
-    frame = read_csv(path)
-    _, inputs = np.unique(frame["input"], return_inverse=True)
-    columns: dict[str, Any] = {"configuration": frame["configurationID"]}
-    for name in ("size", "time"):
-        logs = np.log(np.asarray(frame[name], float))
-        columns[name] = logs - (np.bincount(inputs, logs) / np.bincount(inputs))[inputs]
-    return table(columns, arm="configuration", metrics={"size": "min", "time": "min"})

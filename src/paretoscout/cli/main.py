@@ -1,4 +1,4 @@
-"""`paretoscout`: demo, compare, audit, algorithms, problems."""
+"""`paretoscout`: demo, compare, audit, algorithms, problems, datasets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 from .. import __version__
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from .audit import audit
+from .datasets import datasets
 from .named import named, several
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def main() -> None:
 
 
 main.add_command(audit)
+main.add_command(datasets)
 
 
 def _problem_options(command: Any) -> Any:
@@ -230,14 +232,14 @@ def algorithms(as_json: bool) -> None:
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
 def problems(as_json: bool) -> None:
-    """List the built-in problems."""
+    """List the problems there are: built-in ones, and data sets (see: paretoscout datasets)."""
     from .. import problems as known
 
     if as_json:
         click.echo(json.dumps(known.available(), indent=2))
         return
     for name, about in known.available().items():
-        click.echo(f"{click.style(name.ljust(12), bold=True)} {about}")
+        click.echo(f"{click.style(name.ljust(13), bold=True)} {about}")
 
 
 def _problem(name: str, what: dict[str, Any]) -> Problem:

@@ -142,14 +142,18 @@ def log_t_mixture(u: float, n: float, variance: float, rhos: FloatArray, log_wei
 
     The likelihood ratio of a t-test with a normal prior on the effect size. It grows with |u|.
     """
-    total = -np.inf
+    largest, total = -np.inf, 0.0
     for r in range(rhos.shape[0]):
         kappa = rhos[r] / (n + rhos[r])
         # where all samples are equal the ratio is 1 / kappa for any u but 0
         spread = variance + kappa * u * u
         ratio = (variance + u * u) / spread if spread > 0.0 else 1.0
-        total = log_sum(total, log_weights[r] + 0.5 * math.log(kappa) + 0.5 * n * math.log(ratio))
-    return total
+        term = log_weights[r] + 0.5 * (math.log(kappa) + n * math.log(ratio))
+        if term > largest:
+            largest, total = term, total * math.exp(largest - term) + 1.0
+        else:
+            total += math.exp(term - largest)
+    return largest + math.log(total)
 
 
 @kernel

@@ -1,11 +1,24 @@
-"""Problems to solve: made from means, from a linear model or from a table of measurements, or built in.
+"""Problems to solve: made from means, from a linear model or from a table of measurements; built in; data sets.
 
 >>> import paretoscout as ps
 >>> ps.problems.gaussian([[1, 0], [0, 1], [0, 0]], sigma=0.5)
 <Problem 'gaussian': 3 arms, 2 metrics>
 """
 
-from .built_in import available, load
+from .built_in import available, card, fetch, load
+from .catalogue import DATASETS
+from .datasets import Dataset
 from .make import gaussian, linear, read_csv, table
 
-__all__ = ["available", "gaussian", "linear", "load", "read_csv", "table"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "available",
+    "card",
+    "fetch",
+    "gaussian",
+    "linear",
+    "load",
+    "read_csv",
+    "table",
+]

@@ -1,36 +1,76 @@
-"""Problems that come with the library, by name."""
+"""Problems by name: those that come with the library, and data sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..errors import UnknownName
+from .. import checks
+from ..errors import InvalidInput, UnknownName
 from ..problem import Metric, Problem
+from .catalogue import DATASETS
+from .datasets import RAW, Dataset
 from .make import gaussian, linear, read_csv, table
 
 
 def available() -> dict[str, str]:
-    """Return the names of the built-in problems, each with one line on what it is.
+    """Return the names of the built-in problems and of the data sets, each with one line on what it is.
 
-    >>> "compressors" in available()
+    >>> "compressors" in available() and "noc" in available()
     True
     """
-    return {name: make.__doc__ or "" for name, make in _MAKERS.items()}
+    built_in = {name: make.__doc__ or "" for name, make in _MAKERS.items()}
+    return built_in | {name: dataset.about for name, dataset in DATASETS.items()}
 
 
-def load(name: str) -> Problem:
-    """Return a built-in problem.
+def load(name: str, *, sigma: Any = None) -> Problem:
+    """Return a built-in problem, or one made of a data set that is on this machine; nothing is downloaded.
+
+    sigma: another noise scale, where noise is simulated; one number, or one per metric.
 
     >>> load("s5")
     <Problem 's5': 5 arms, 2 metrics, 3 features>
     """
-    if name not in _MAKERS:
-        raise UnknownName("problem", name, _MAKERS)
-    return replace(_MAKERS[name](), about=available()[name])
+    about = available()
+    if name not in about:
+        raise UnknownName("problem", name, about)
+    problem = replace(_MAKERS[name]() if name in _MAKERS else DATASETS[name].problem(), about=about[name])
+    if sigma is None:
+        return problem
+    if problem.rows is not None:
+        raise InvalidInput(
+            f"sigma of problem {name!r} must be left out, for its rows are replayed, got {sigma!r}; what an "
+            f"algorithm assumes is a setting of the algorithm"
+        )
+    return replace(
+        problem,
+        sigma=checks.per_metric(f"sigma of problem {name!r}", sigma, len(problem.metrics), least=0.0),
+        noise="normal noise, sigma given",
+    )
+
+
+def fetch(name: str, mirror: str = RAW) -> Path:
+    """Download a data set from its public source, check it, and return where it is kept. Needs `paretoscout[data]`.
+
+    mirror: another address with the files of the same repositories, as owner/name/commit/path.
+    """
+    return card(name).fetch(mirror.rstrip("/"))
+
+
+def card(name: str) -> Dataset:
+    """Return what is known of a data set: source, licence, checksums, metrics, noise.
+
+    >>> card("noc").arms
+    259
+    """
+    if name not in DATASETS:
+        raise UnknownName("data set", name, DATASETS)
+    return DATASETS[name]
 
 
 def compressors() -> Problem:
