@@ -429,7 +429,8 @@ def bias_along(state: LinearScoutState, options: LinearScoutOptions, k: int, j: 
             for c in range(d):
                 other = state.solved[j, c] if j >= 0 else 0.0
                 weight += (state.solved[k, c] - other) * options.contexts[i, c]
-        bias += abs((i == k) - (i == j) - state.pulls[i] * weight)
+        own = 1.0 if i == k else (-1.0 if i == j else 0.0)
+        bias += abs(own - state.pulls[i] * weight)
     return bias
 
 
@@ -458,7 +459,10 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
                 best, against = j, evidence
             if ahead and state.excused[j] == 0:
                 worst, in_favour = j, -np.inf
-    if in_favour == np.inf and against < options.threshold:
+    certain = True  # an estimate of sigma ranks pairs, but proves nothing
+    for metric in range(L):
+        certain = certain and state.sigma_bounded[metric] == 1
+    if in_favour == np.inf and (against < options.threshold or not certain):
         for j in range(state.pulls.shape[0]):
             if in_favour < against:
                 break  # elimination is nearer, whatever the others say
@@ -479,9 +483,6 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
                     evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
             if evidence < in_favour:
                 worst, in_favour = j, evidence
-    certain = True  # an estimate of sigma ranks pairs, but proves nothing
-    for metric in range(L):
-        certain = certain and state.sigma_bounded[metric] == 1
     if certain and against >= options.threshold:
         state.status[k] = DOMINATED
         state.beaten_by[k] = best

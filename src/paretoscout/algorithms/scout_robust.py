@@ -161,19 +161,11 @@ def adopt_measured(state: RobustScoutState) -> None:
 @kernel
 def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
-    L = state.tabular.means.shape[1]
+    threshold = options.tabular.threshold
     for j in range(state.linear.pulls.shape[0]):
+        if j != k and not state.escaped[k, j] and state.tabular.escapes[k, j] >= threshold:
+            state.escaped[k, j] = scout_tabular.escape(state.tabular, options.tabular, k, j) >= threshold
         state.linear.excused[j] = state.escaped[k, j]
-        if j == k or state.escaped[k, j] or state.tabular.escapes[k, j] < options.tabular.threshold:
-            continue
-        total = -np.inf
-        for metric in range(L):
-            eps = options.tabular.eps[metric]
-            evidence = scout_tabular.pair_evidence(state.tabular, options.tabular, k, j, metric, eps, 0.0)
-            total = scout_tabular.joined(options.tabular, total, evidence)
-        if total - math.log(L) >= options.tabular.threshold:
-            state.escaped[k, j] = True
-            state.linear.excused[j] = 1
 
 
 @kernel
@@ -201,7 +193,9 @@ def largest_misfit(state: RobustScoutState, options: RobustScoutOptions, k: int)
         return misfit_of_pair(state, options, k, linear.beaten_by[k], BEATEN)
     least = np.inf
     for j in range(linear.pulls.shape[0]):
-        if j != k and linear.status[j] != DOMINATED and linear.excused[j] == 0:
+        if j != k and linear.status[j] == DOMINATED:  # the verdict on k rests on that on j
+            least = min(least, state.survives[j])
+        elif j != k and linear.excused[j] == 0:
             least = min(least, misfit_of_pair(state, options, k, j, scout_linear.ESCAPES))
     return least
 
@@ -231,6 +225,9 @@ def misfit_of_pair(state: RobustScoutState, options: RobustScoutOptions, k: int,
                 low = middle
         room = (difference - high) / bias if bias > 0.0 else np.inf
         found = min(found, room) if route == BEATEN else max(found, room)
+    if not options.linear.sigma_known:  # with a larger misfit the bound on sigma would be larger too
+        for misfit in options.linear.misfit:
+            found = min(found, misfit)
     return found
 
 

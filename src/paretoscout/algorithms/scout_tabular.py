@@ -306,11 +306,14 @@ def bound_by_splits(state: ScoutState, options: ScoutOptions, i: int, j: int, me
     else:
         unit, scales, weights = options.ranges[metric], options.rates, options.log_rate_weights
         scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
+    # the mean of i is not below its bound
+    most = size if noise == NORMAL else min(size, state.means[i, metric] - options.lows[metric])
     variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
-    u = size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size
+    u = min(most, size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size)
     value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
     if n_i < FEW:  # its variance may look small by chance: it may be all that is off
-        value = min(value, value_of_split(noise, size, 0.0, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
+        rest = size - most
+        value = min(value, value_of_split(noise, most, rest, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
     if n_j < FEW:
         value = min(value, value_of_split(noise, 0.0, size, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
     if difference > 0.0 or value == -np.inf:
@@ -485,22 +488,29 @@ def pilot_lead(state: ScoutState, j: int, k: int) -> float:
 
 
 @kernel
+def escape(state: ScoutState, options: ScoutOptions, k: int, j: int) -> float:
+    """Log evidence that j is not better than k by eps everywhere: the mean over l of e(y_k + eps - y_j)."""
+    total = -np.inf
+    for metric in range(state.means.shape[1]):
+        evidence = pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0)
+        if evidence > 0.0:  # below, it may be a mere bound
+            total = joined(options, total, evidence)
+    return total - math.log(state.means.shape[1])
+
+
+@kernel
 def in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
     """Log evidence that k is within eps of optimal: the least over j of the mean over l of e(y_k + eps - y_j).
 
     If some j is better by more than eps in every metric, its mean over l is an e-process. Stops at the first j for
     which the evidence does not suffice.
     """
-    L = state.means.shape[1]
     least = np.inf
     for step in range(-1, state.pulls.shape[0]):
         j = state.worst[k] if step < 0 else step  # the hardest first
         if j < 0 or j == k or state.status[j] == DOMINATED:
             continue
-        total = -np.inf
-        for metric in range(L):
-            total = joined(options, total, pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0))
-        least = min(least, total - math.log(L))
+        least = min(least, escape(state, options, k, j))
         if least < options.threshold:
             break
     return least

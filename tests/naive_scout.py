@@ -1,0 +1,667 @@
+"""Slow, obvious twins of scout, written from docs/scout.md: what the kernels of scout are checked against.
+
+They share nothing with the library. The history of (arm, outcome) is kept, and every mean, matrix and tally of evidence
+is worked out again from all of it; every minimum is left to a general minimiser. Constants that were chosen by trial
+(scales, weights, shares) are handed in. Arms are 0, ..., K-1; larger is better on each of the L metrics.
+
+Where a twin is asked which arm is next it returns a set: more than one where rounding alone tells them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaincc, log_ndtr
+
+Array = NDArray[np.float64]
+
+
+def close(a: float, b: float) -> bool:
+    """Whether two numbers are equal but for rounding."""
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def log_total(terms: Iterable[float] | Array) -> float:
+    """log of the sum of exp(term)."""
+    return float(np.logaddexp.reduce(np.array([-np.inf, *terms])))
+
+
+def cost_of_sample(cost: float, gap: float, mean_gap: float, regret_weight: float) -> float:
+    """max(0.005, (1 - r) / r) times the cost, plus gap / mean gap; at r = 0 the cost alone counts."""
+    if regret_weight == 0 or mean_gap == 0:
+        return cost
+    return max(0.005, (1 - regret_weight) / regret_weight) * cost + gap / mean_gap
+
+
+# ---------------------------------------------------------------------- evidence that the mean of an arm is off by u
+
+
+def half_normal(z: float) -> float:
+    """g(z) = z^2 / 2 + log(2 Phi(z))."""
+    return 0.5 * z * z + math.log(2) + float(log_ndtr(z))
+
+
+def log_t(u: float | Array, n: int, variance: float, scales: Array, weights: Array) -> Array:
+    """Normal noise of unknown scale: the likelihood ratio of a t-test, its effect size mixed over all scales."""
+    square = np.atleast_1d(np.asarray(u, float))[:, None] ** 2
+    kappa = scales / (n + scales)
+    apart = variance + square > 0  # equal samples that meet the mean say nothing against it
+    ratio = np.where(apart, variance + square, 1.0) / np.where(apart, variance + kappa * square, 1.0)
+    return np.logaddexp.reduce(np.log(weights) + 0.5 * np.log(kappa) + n / 2 * np.log(ratio), axis=1)
+
+
+def log_bernstein(u: float, n: int, spread: float, rates: Array) -> float:
+    """Outcomes between 0 and 1: the mean over rates c of exp(c n u - psi(c) spread), psi(c) = -log(1 - c) - c."""
+    return log_total(-math.log(len(rates)) + rates * n * u + (np.log1p(-rates) + rates) * spread)
+
+
+def log_surprise(log_product: float) -> float:
+    """-log p, p the probability that two standard exponential variables add up to more than this.
+
+    So much the logs of the largest values of two e-processes are at most. Below 0 nothing is said, only ranked.
+    """
+    return -math.log(gammaincc(2, log_product)) if log_product > 0 else log_product
+
+
+def least(f: Callable[[float], float], low: float, high: float) -> float:
+    """The minimum of a convex function from low to high."""
+    found = minimize_scalar(f, bounds=(low, high), method="bounded", options={"xatol": 1e-12 * (high - low)})
+    return min(float(found.fun), f(low), f(high))
+
+
+@dataclass
+class Known:
+    """What the samples of one arm, the pilot left out, say of one metric."""
+
+    n: int
+    mean: float
+    variance: float  # about the mean, divided by n
+    spread: (
+        float  # sum of squared distances, each to the average before it (with one more, half way), bounds at 0 and 1
+    )
+
+
+class NaiveScout:
+    """Scout for arms without contexts.
+
+    sigma: (L,), or None: nobody knows it. Then metrics with finite bounds may have noise of any law, and the others must
+    have normal noise; evidence on these comes as p-values, which may not be added.
+    """
+
+    def __init__(
+        self,
+        K: int,
+        L: int,
+        eps: Array,
+        delta: float,
+        sigma: Array | None,
+        bounds: Array | None = None,
+        cost: Array | None = None,
+        regret_weight: float = 0.5,
+        *,
+        scales: Array,  # (L, R)
+        weights: Array,  # (R,)
+        rates: Array,
+        by_pilot: float,  # how much of the evidence against an arm is shared by pilots; 0: there are none
+        few: int,  # fewer samples than that do not tell the variance of an arm
+    ) -> None:
+        self.K, self.L, self.eps, self.sigma = K, L, eps, sigma
+        self.bounds = np.tile([-np.inf, np.inf], (L, 1)) if bounds is None else bounds
+        cost = np.ones(K) if cost is None else cost
+        self.cost, self.regret_weight = cost / cost.mean(), regret_weight
+        self.scales, self.weights, self.rates, self.by_pilot, self.few = scales, weights, rates, by_pilot, few
+        self.threshold = math.log(K / delta)
+        self.history: list[tuple[int, Array]] = []
+        self.summarise()
+
+    # ------------------------------------------------------------------ the history
+
+    def tell(self, arm: int, outcome: Array) -> None:
+        """Keep an outcome; metrics that were not observed are nan."""
+        self.history.append((arm, np.array(outcome, float)))
+
+    def noise(self, metric: int) -> str:
+        if self.sigma is not None:
+            return "sigma"
+        return "bounds" if np.isfinite(self.bounds[metric]).all() else "normal"
+
+    @property
+    def e_values(self) -> bool:
+        return all(self.noise(metric) != "normal" for metric in range(self.L))
+
+    def summarise(self) -> None:
+        """Work out, from the whole history, what is known of every arm and metric."""
+        arms = np.array([arm for arm, _ in self.history], int)
+        outcomes = np.array([outcome for _, outcome in self.history]).reshape(-1, self.L)
+        self.pulls = np.array([np.count_nonzero(arms == k) for k in range(self.K)])
+        self.observed = [[column[~np.isnan(column)] for column in outcomes[arms == k].T] for k in range(self.K)]
+        self.known = [[self.know(arm, metric) for metric in range(self.L)] for arm in range(self.K)]
+
+    def know(self, arm: int, metric: int) -> Known:
+        values = self.observed[arm][metric][1 if self.by_pilot else 0 :]
+        if len(values) == 0:
+            return Known(0, 0.0, 0.0, 0.0)
+        spread = 0.0
+        if self.noise(metric) == "bounds":
+            low, high = self.bounds[metric]
+            placed = (values - low) / (high - low)
+            before = [(0.5 + placed[:s].sum()) / (s + 1) for s in range(len(placed))]
+            spread = float(np.sum((placed - before) ** 2))
+        return Known(len(values), float(values.mean()), float(values.var()), spread)
+
+    # ------------------------------------------------------------------ evidence on a pair
+
+    def of_split(self, i: Known, j: Known, metric: int, u: float, rest: float) -> float:
+        """Log evidence, sigma unknown, if arm i is off by u and arm j by the rest."""
+        if self.noise(metric) == "normal":
+            if i.n < 2 or j.n < 2:
+                return -np.inf
+            scales = self.scales[metric]
+            at_i, at_j = (log_t(off, a.n, a.variance, scales, self.weights)[0] for off, a in ((u, i), (rest, j)))
+            return log_surprise(float(at_i + at_j))
+        unit = float(np.diff(self.bounds[metric])[0])
+        return sum(log_bernstein(off / unit, a.n, a.spread, self.rates) for off, a in ((u, i), (rest, j)))
+
+    def evidence(self, i: int, j: int, metric: int, shift: float = 0.0) -> float:
+        """Log evidence that the mean of i, plus the shift, is above that of j: the least over all ways to share."""
+        a, b = self.known[i][metric], self.known[j][metric]
+        D = a.mean + shift - b.mean
+        if D <= 0 or a.n == 0 or b.n == 0:
+            return -np.inf
+        if self.noise(metric) == "sigma":
+            assert self.sigma is not None
+            sigma = self.sigma[metric]
+            if sigma == 0:
+                return np.inf
+            terms = []
+            for rho, weight in zip(self.scales[metric], self.weights, strict=True):
+                s_a, s_b = (sigma * math.sqrt(arm.n + rho) / arm.n for arm in (a, b))
+
+                def shared(u: float, s_a: float = s_a, s_b: float = s_b) -> float:
+                    return half_normal(u / s_a) + half_normal((D - u) / s_b)
+
+                price = math.log(weight) - 0.5 * math.log((1 + a.n / rho) * (1 + b.n / rho))
+                # the function is convex and grows on both sides: Brent's method finds its own bracket
+                terms.append(price + float(minimize_scalar(shared, bracket=(0.0, D)).fun))
+            return log_total(terms)
+        if self.noise(metric) == "normal":
+            if a.n < 2 or b.n < 2:
+                return -np.inf
+            splits = np.linspace(0, D, 4001)  # there may be several minima
+            scales = self.scales[metric]
+            values = log_t(splits, a.n, a.variance, scales, self.weights)
+            values = values + log_t(D - splits, b.n, b.variance, scales, self.weights)
+            return log_surprise(float(values.min()))
+        low, high = self.bounds[metric]
+        # no mean is beyond the bounds, so that of i can be off by no more than lies between
+        return least(lambda u: self.of_split(a, b, metric, u, D - u), a.mean - high, a.mean - low)
+
+    def bound(self, i: int, j: int, metric: int, shift: float = 0.0) -> float:
+        """A bound from above on the evidence, by which pairs are ranked; low where i looks worse.
+
+        Sigma known: the two-sided evidence plus log 4. Else: the value where each arm takes its share of the variance,
+        or, of an arm with few samples, takes all it can.
+        """
+        a, b = self.known[i][metric], self.known[j][metric]
+        D = a.mean + shift - b.mean
+        if a.n == 0 or b.n == 0:
+            return -np.inf
+        scales = self.scales[metric]
+        if self.noise(metric) == "sigma":
+            assert self.sigma is not None
+            variance = self.sigma[metric] ** 2 * ((a.n + scales) / a.n**2 + (b.n + scales) / b.n**2)
+            if self.sigma[metric] == 0:
+                return np.inf if D > 0 else -np.inf
+            if D <= 0:
+                return float(-(D**2) / (2 * variance[0]))
+            prices = np.log(self.weights) - 0.5 * np.log((1 + a.n / scales) * (1 + b.n / scales))
+            return log_total(prices + D**2 / (2 * variance) + math.log(4))
+        unit = float(np.diff(self.bounds[metric])[0])
+        v_a, v_b = (
+            (arm.variance if self.noise(metric) == "normal" else arm.spread * unit**2 / arm.n)
+            * (arm.n + scales[0])
+            / arm.n**2
+            for arm in (a, b)
+        )
+        size = abs(D)
+        # the mean of i is not below its bound
+        most = size if self.noise(metric) == "normal" else min(size, a.mean - self.bounds[metric][0])
+        splits = [min(most, size * v_a / (v_a + v_b) if v_a + v_b > 0 else size / 2)]
+        splits += [most] if a.n < self.few else []
+        splits += [0.0] if b.n < self.few else []
+        value = min(self.of_split(a, b, metric, u, size - u) for u in splits)
+        if D > 0 or value == -np.inf:
+            return value
+        # as far below what no difference says as the reverse is above it
+        return 2 * self.of_split(a, b, metric, 0.0, 0.0) - value
+
+    # ------------------------------------------------------------------ verdicts
+
+    def joined(self, terms: list[float]) -> float:
+        """Evidence of several hypotheses together: e-values add up, of p-values the best counts."""
+        return log_total(terms) if self.e_values else max(terms, default=-np.inf)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all pilots are in: the shares of the evidence are constants from then on."""
+        return not self.by_pilot or all(len(values) > 0 for row in self.observed for values in row)
+
+    def shares(self, k: int) -> Array:
+        """How evidence that k is dominated is shared among the others: most of it by how far they lead in the pilots."""
+        others = np.arange(self.K) != k
+        if not self.by_pilot:
+            return others / (self.K - 1)
+        pilots = np.array([[values[0] for values in row] for row in self.observed])
+        leads = np.zeros((self.K, self.L))
+        for metric in range(self.L):
+            scale = pilots[:, metric].std() if self.sigma is None else self.sigma[metric]
+            if scale > 0:
+                leads[:, metric] = (pilots[:, metric] - pilots[k, metric]) / scale
+        lead = leads.min(axis=1)
+        by_pilot = np.where(others, np.exp(lead - lead[others].max()), 0.0)
+        return np.asarray((1 - self.by_pilot) * others / (self.K - 1) + self.by_pilot * by_pilot / by_pilot.sum())
+
+    def against(self, k: int, eliminated: Collection[int], bound: bool = False) -> float:
+        """Log evidence that k is not Pareto-optimal: the weighted sum over j of min_l e(y_j - y_k)."""
+        measure = self.bound if bound else self.evidence
+        rivals = [j for j in range(self.K) if j != k and j not in eliminated]
+        shares = self.shares(k) if rivals else np.ones(self.K)
+        return self.joined(
+            [math.log(shares[j]) + min(measure(j, k, metric) for metric in range(self.L)) for j in rivals]
+        )
+
+    def in_favour(self, k: int, eliminated: Collection[int], bound: bool = False) -> float:
+        """Log evidence that k is within eps of optimal: the least over j of the mean over l of e(y_k + eps - y_j)."""
+        measure = self.bound if bound else self.evidence
+        return min(
+            (
+                self.joined([measure(k, j, metric, self.eps[metric]) for metric in range(self.L)]) - math.log(self.L)
+                for j in range(self.K)
+                if j != k and j not in eliminated
+            ),
+            default=np.inf,
+        )
+
+    def escapes_by_measurement(self, k: int, j: int) -> bool:
+        """Whether the samples of k and j alone show that j is not better than k by more than eps in every metric."""
+        if self.escapes(k, j) < self.threshold:
+            return False
+        evidence = self.joined([self.evidence(k, j, metric, self.eps[metric]) for metric in range(self.L)])
+        return evidence - math.log(self.L) >= self.threshold - 1e-6
+
+    def may_eliminate(self, k: int, eliminated: Collection[int]) -> bool:
+        if not self.settled or self.against(k, eliminated, bound=True) < self.threshold:
+            return False  # where the bound falls short so does the evidence
+        return self.against(k, eliminated) >= self.threshold - 1e-6
+
+    def may_accept(self, k: int, eliminated: Collection[int]) -> bool:
+        if self.in_favour(k, eliminated, bound=True) < self.threshold:
+            return False
+        return self.in_favour(k, eliminated) >= self.threshold - 1e-6
+
+    # ------------------------------------------------------------------ the next arm
+
+    def beats(self, k: int, j: int) -> float:
+        """By the bounds: how evident it is that j is better than k in every metric."""
+        return min(self.bound(j, k, metric) for metric in range(self.L))
+
+    def escapes(self, k: int, j: int) -> float:
+        """By the bounds: how evident it is that j is not better than k by more than eps in every metric."""
+        return max(self.bound(k, j, metric, self.eps[metric]) for metric in range(self.L))
+
+    def gaps(self, eliminated: Collection[int]) -> Array:
+        """Estimated gaps among the arms that stand."""
+        means = np.array([[self.known[k][metric].mean for metric in range(self.L)] for k in range(self.K)])
+        standing = [j for j in range(self.K) if j not in eliminated]
+        return np.array([max([0.0, *((means[j] - means[k]).min() for j in standing)]) for k in range(self.K)])
+
+    def gain(self, arm: int, gaps: Array, mean_gap: float, pending: Array) -> float:
+        """By how much one more sample shrinks the variance of the arm's mean, 1/n - 1/(n + 1), per cost."""
+        n = min(known.n for known in self.known[arm]) + pending[arm]
+        if n == 0:
+            return np.inf
+        return float((1 / n - 1 / (n + 1)) / cost_of_sample(self.cost[arm], gaps[arm], mean_gap, self.regret_weight))
+
+    def next_arms(
+        self,
+        undecided: Collection[int],
+        eliminated: Collection[int],
+        gaps: Array,
+        mean_gap: float,
+        pending: Array | None = None,
+    ) -> set[int]:
+        """The arms that may be next: a few samples of each; then the most ambiguous pair's more telling arm."""
+        pending = np.zeros(self.K) if pending is None else pending
+        pulls = self.pulls
+        first = 1 + bool(self.by_pilot) + (not self.e_values)  # the pilot, and what it takes to compare
+        if (pulls + pending).min() < first:
+            return {int((pulls + pending).argmin())}
+        pairs: list[tuple[float, int, int]] = []  # how evident it is, arm, rival
+        for k in undecided:
+            rivals = [j for j in range(self.K) if j != k and j not in eliminated]
+            if not rivals:
+                pairs.append((-np.inf, k, k))
+                continue
+            beats = {j: self.beats(k, j) for j in rivals}
+            escapes = {j: self.escapes(k, j) for j in rivals}
+            most, fewest = max(beats.values()), min(escapes.values())
+            # the verdict on k hangs on its likeliest dominator, or on the arm hardest to escape, whichever is nearer
+            if most >= fewest or close(most, fewest):
+                pairs += [(most, k, j) for j in rivals if close(beats[j], most)]
+            if fewest >= most or close(most, fewest):
+                pairs += [(fewest, k, j) for j in rivals if close(escapes[j], fewest)]
+        # what is on its way counts as if it said what the rest said
+        pairs = [
+            (e * (1 + (pending[k] + pending[j]) / (pulls[k] + pulls[j])) if e > 0 and j != k else e, k, j)
+            for e, k, j in pairs
+        ]
+        # rivals of k that only rounding tells apart may differ in what is on its way: whichever k goes by
+        lowest = min(max(e for e, arm, _ in pairs if arm == k) for k in undecided)
+        found: set[int] = set()
+        for e, k, j in pairs:
+            if e <= lowest or close(e, lowest):
+                gain_k, gain_j = (self.gain(arm, gaps, mean_gap, pending) for arm in (k, j))
+                # exactly equal gains are no matter of rounding: k itself is preferred
+                if gain_k == gain_j or not math.isclose(gain_k, gain_j, rel_tol=1e-9):
+                    found.add(j if gain_j > gain_k else k)
+                else:
+                    found |= {j, k}
+        return found
+
+
+# ---------------------------------------------------------------------- linear means
+
+BEATEN, ESCAPES = "beaten", "escapes"
+
+
+def once(method: Callable[[NaiveLinearScout, int], Array]) -> Callable[[NaiveLinearScout, int], Array]:
+    """The first t rounds never change: what was worked out of them is kept."""
+
+    def remembered(twin: NaiveLinearScout, t: int) -> Array:
+        key = (method.__name__, t)
+        if key not in twin.memory:
+            twin.memory[key] = method(twin, t)
+        return twin.memory[key]
+
+    return remembered
+
+
+@dataclass
+class Position:
+    """Where an arm stands, by the pair that decides it."""
+
+    against: float = -np.inf  # evidence of its clearest dominator
+    dominators: set[int] = field(default_factory=set)  # those that reach this, but for rounding
+    in_favour: float = np.inf  # evidence that it escapes the arm it escapes least
+    obstacles: set[int] = field(default_factory=set)
+
+
+class NaiveLinearScout:
+    """Scout for means that are linear in the contexts, up to a misfit.
+
+    `look` marks the rounds at which all arms are looked at: the gaps, the prices of the mixture and the bound on sigma
+    are those of the last look. contexts: in coordinates in which their mean outer product is the unit matrix.
+    """
+
+    def __init__(
+        self,
+        contexts: Array,
+        L: int,
+        eps: Array,
+        delta: float,
+        sigma: Array | None,
+        misfit: Array | None = None,
+        cost: Array | None = None,
+        regret_weight: float = 0.5,
+        *,
+        same: Collection[tuple[int, int]] = (),  # pairs of arms with equal contexts
+        negligible: float,  # contexts that differ by less, relatively and squared, count as equal too
+        scales: Array,  # (L, R)
+        weights: Array,  # (R,)
+        for_sigma: float,  # share of delta that goes into a bound on sigma where it is unknown
+        rates: Array,  # at which that bound is tried
+    ) -> None:
+        self.x, self.L, self.eps, self.sigma_given = contexts, L, eps, sigma
+        self.K, self.d = contexts.shape
+        self.misfit = np.zeros(L) if misfit is None else misfit
+        cost = np.ones(self.K) if cost is None else cost
+        self.cost, self.regret_weight = cost / cost.mean(), regret_weight
+        self.same, self.negligible = set(same), negligible
+        self.scales, self.weights, self.rates = scales, weights, rates
+        self.threshold = math.log(L / delta)
+        self.sigma_price = math.log(len(rates) * L / (for_sigma * delta))
+        if sigma is None:
+            self.threshold = math.log(L / ((1 - for_sigma) * delta))
+        self.history: list[tuple[int, Array]] = []
+        self.looks: list[int] = []  # lengths of the history
+        self.memory: dict[tuple[str, int], Array] = {}
+
+    def tell(self, arm: int, outcome: Array) -> None:
+        self.history.append((arm, np.array(outcome, float)))
+
+    def look(self) -> None:
+        self.looks.append(len(self.history))
+
+    @property
+    def t(self) -> int:
+        return len(self.history)
+
+    # ------------------------------------------------------------------ least squares after t rounds
+
+    def design(self, t: int) -> Array:
+        """X (t, d): the contexts of the arms that were sampled."""
+        return np.array([self.x[arm] for arm, _ in self.history[:t]]).reshape(t, self.d)
+
+    def outcomes(self, t: int) -> Array:
+        """Y (t, L)."""
+        return np.array([y for _, y in self.history[:t]]).reshape(t, self.L)
+
+    @once
+    def gram(self, t: int) -> Array:
+        """A = sum x x^T."""
+        return np.asarray(self.design(t).T @ self.design(t))
+
+    @once
+    def theta(self, t: int) -> Array:
+        return np.asarray(np.linalg.lstsq(self.design(t), self.outcomes(t), rcond=None)[0])
+
+    @once
+    def unexplained(self, t: int) -> Array:
+        """(L,) the sum of squares that the model leaves, and what rounding may hide."""
+        left = self.outcomes(t) - self.design(t) @ self.theta(t)
+        return np.asarray((left**2).sum(axis=0) + 1e-12 * (self.outcomes(t) ** 2).sum(axis=0))
+
+    def means(self, t: int) -> Array:
+        return np.asarray(self.x @ self.theta(t))
+
+    @once
+    def log_prices(self, t: int) -> Array:
+        """(L, R) log w - 1/2 log det(I + A / rho)."""
+        dets = [[np.linalg.slogdet(np.eye(self.d) + self.gram(t) / rho)[1] for rho in row] for row in self.scales]
+        return np.asarray(np.log(self.weights) - 0.5 * np.array(dets))
+
+    def bias(self, k: int, j: int, t: int) -> float:
+        """b_z = sum_i |1{i=k} - 1{i=j} - n_i z^T A^-1 x_i|: what of a misfit of 1 can hide in a difference."""
+        n = np.array([sum(1 for arm, _ in self.history[:t] if arm == i) for i in range(self.K)])
+        own = 1.0 * (np.arange(self.K) == k) - 1.0 * (np.arange(self.K) == j)
+        return float(np.abs(own - n * (self.x @ np.linalg.solve(self.gram(t), self.x[k] - self.x[j]))).sum())
+
+    # ------------------------------------------------------------------ the scale of the noise
+
+    @once
+    def sigma_bounds(self, t: int) -> Array:
+        """(L,) upper bounds on sigma from what the model leaves unexplained after t rounds; infinite: there is none.
+
+        For normal noise exp((t/2) log(1 + 2 c) - c sum eta^2 / sigma^2) is a martingale for each rate c, so that sum eta^2
+        is at least sigma^2 q. Of this the fit takes S^T A^-1 S <= (1 + rho trace(A^-1)) S^T (A + rho I)^-1 S, and that
+        the evidence holds down. A misfit can hide as much as its norm.
+        """
+        q = ((0.5 * t * np.log1p(2 * self.rates) - self.sigma_price) / self.rates).max()
+        trace = np.trace(np.linalg.inv(self.gram(t)))
+        taken = ((1 + self.scales * trace) * 2 * (self.threshold - self.log_prices(t))).min(axis=1)
+        left = np.sqrt(self.unexplained(t)) + self.misfit * math.sqrt(t)
+        return np.array([b / math.sqrt(q - c) if q > c else np.inf for b, c in zip(left, taken, strict=True)])
+
+    def sigma(self, metric: int, looks: list[int]) -> tuple[float, bool]:
+        """Sigma, or the least upper bound of all looks, or, where there is none, an estimate; and if it is one."""
+        if self.sigma_given is not None:
+            return float(self.sigma_given[metric]), False
+        bound = min(self.sigma_bounds(t)[metric] for t in looks)
+        if bound < np.inf:
+            return float(bound), False
+        return math.sqrt(self.unexplained(looks[-1])[metric] / max(1, looks[-1] - self.d)), True
+
+    # ------------------------------------------------------------------ evidence and verdicts
+
+    def evidence(self, D: float, a: float, b: float, sigma: float, scales: Array, prices: Array) -> float:
+        """Log e-value along z from a difference D; below 0, only to rank, where it points the other way."""
+        if D <= 0 or sigma == 0:
+            return np.inf if D > 1e-9 else float(-(D**2) / (2 * max(sigma**2 * a, 1e-300)))
+        return log_total(prices + D**2 / (2 * sigma**2 * (a + scales * b)))
+
+    def pair(self, k: int, j: int, t: int, looks: list[int]) -> tuple[list[float], list[float]]:
+        """Metric by metric, after t rounds: evidence that j is better than k, and that k escapes j by eps."""
+        z = self.x[k] - self.x[j]
+        w = np.linalg.solve(self.gram(t), z)
+        a, b, look = float(z @ w), float(w @ w), looks[-1]
+        beaten, escapes = [], []
+        bias = self.bias(k, j, look) if self.misfit.any() else 0.0
+        theta = self.theta(t)
+        for metric in range(self.L):
+            sigma, _ = self.sigma(metric, looks)
+            scales, prices = self.scales[metric], self.log_prices(look)[metric]
+            lead, hidden = float(z @ theta[:, metric]), self.misfit[metric] * bias
+            beaten.append(self.evidence(-lead - hidden, a, b, sigma, scales, prices))
+            escapes.append(self.evidence(lead + self.eps[metric] - hidden, a, b, sigma, scales, prices))
+        return beaten, escapes
+
+    def equal(self, k: int, j: int, t: int) -> bool:
+        """Whether the model cannot tell two arms apart."""
+        z = self.x[k] - self.x[j]
+        solved = np.linalg.solve(self.gram(t), np.array([z, self.x[k], self.x[j]]).T)
+        size = self.x[k] @ solved[:, 1] + self.x[j] @ solved[:, 2]
+        return (k, j) in self.same or bool(z @ solved[:, 0] <= self.negligible * size)
+
+    def escapes_equal(self) -> float:
+        """Arms that the model takes for equal differ by two misfits at most."""
+        return np.inf if (self.eps >= 2 * self.misfit).any() else -np.inf
+
+    def certain(self, looks: list[int]) -> bool:
+        """An estimate of sigma ranks pairs, but proves nothing."""
+        return not any(self.sigma(metric, looks)[1] for metric in range(self.L))
+
+    def may_eliminate(self, k: int, eliminated: Collection[int], looks: list[int]) -> bool:
+        """Whether some arm that stands is better in every metric, as of the last look."""
+        return self.certain(looks) and any(
+            min(self.pair(k, j, looks[-1], looks)[0]) >= self.threshold - 1e-7
+            for j in range(self.K)
+            if j != k and j not in eliminated and not self.equal(k, j, looks[-1])
+        )
+
+    def may_accept(self, k: int, eliminated: Collection[int], looks: list[int]) -> bool:
+        """Whether k escapes, in some metric, every arm that stands."""
+        return self.certain(looks) and all(
+            (self.escapes_equal() if self.equal(k, j, looks[-1]) else max(self.pair(k, j, looks[-1], looks)[1]))
+            >= self.threshold - 1e-7
+            for j in range(self.K)
+            if j != k and j not in eliminated
+        )
+
+    # ------------------------------------------------------------------ the next arm
+
+    def leaders(self, standing: Collection[int]) -> list[int]:
+        """Those that stand which no other one beats by the estimates of the last look."""
+        means = self.means(self.looks[-1])
+        return [
+            k
+            for k in standing
+            if not any((means[j] >= means[k]).all() and (means[j] > means[k] + 1e-9).any() for j in standing)
+        ]
+
+    def gaps(self, leaders: list[int]) -> Array:
+        means = self.means(self.looks[-1])
+        return np.array([max([0.0, *((means[j] - means[k]).min() for j in leaders)]) for k in range(self.K)])
+
+    def position(self, k: int, leaders: list[int], eliminated: Collection[int]) -> Position:
+        """As of the last look: who most clearly dominates k, and whom k least clearly escapes."""
+        t, found = self.looks[-1], Position()
+        means = self.means(t)
+        ahead = False
+        for j in leaders:
+            if j == k or self.equal(k, j, t) or (means[j] - means[k]).min() <= 0:
+                continue
+            evidence = min(self.pair(k, j, t, self.looks)[0])
+            if evidence > found.against and not close(evidence, found.against):
+                found.dominators = set()
+            found.dominators |= {j} if evidence > found.against or close(evidence, found.against) else set()
+            found.against = max(found.against, evidence)
+            ahead = ahead or bool((means[j] - means[k] >= self.eps).all())
+        if ahead:  # somebody leads by eps everywhere: nothing says that k escapes
+            found.in_favour = -np.inf
+            return found
+        for j in range(self.K):
+            if j == k or j in eliminated:
+                continue
+            evidence = self.escapes_equal() if self.equal(k, j, t) else max(self.pair(k, j, t, self.looks)[1])
+            if evidence < found.in_favour and not close(evidence, found.in_favour):
+                found.obstacles = set()
+            found.obstacles |= {j} if evidence < found.in_favour or close(evidence, found.in_favour) else set()
+            found.in_favour = min(found.in_favour, evidence)
+        return found
+
+    def look_again(self, k: int, j: int, route: str) -> float:
+        """The evidence of a pair now, at the prices, the bias and the sigma of the last look."""
+        beaten, escapes = self.pair(k, j, self.t, self.looks)
+        return min(beaten) if route == BEATEN else max(escapes)
+
+    def most_telling(self, k: int, j: int, gaps: Array, pending: Array | None = None) -> set[int]:
+        """The arms whose sample most reduces the variance along z = x_k - x_j, per cost.
+
+        One more sample of x takes (x^T A^-1 z)^2 / (1 + x^T A^-1 x) off z^T A^-1 z; x^T A^-1 x is that of the last look.
+        """
+        along = self.x @ np.linalg.solve(self.gram(self.t), self.x[k] - self.x[j])
+        leverage = np.sum(self.x * np.linalg.solve(self.gram(self.looks[-1]), self.x.T).T, axis=1)
+        crowd = 1 + (np.zeros(self.K) if pending is None else pending) * leverage  # what is on its way tells the same
+        costs = [
+            cost_of_sample(cost, gap, gaps.mean(), self.regret_weight)
+            for cost, gap in zip(self.cost, gaps, strict=True)
+        ]
+        gains = along**2 / ((1 + leverage) * crowd**2) / costs
+        return set(np.flatnonzero(gains >= gains.max() * (1 - 1e-7)).tolist())
+
+
+@dataclass
+class NaiveRobustScout:
+    """Scout for contexts that explain only part: both kinds side by side, each with half of delta, without pilots."""
+
+    measured: NaiveScout
+    modelled: NaiveLinearScout
+    escaped: set[tuple[int, int]] = field(default_factory=set)  # (k, j): at some look k was measured to escape j
+
+    def tell(self, arm: int, outcome: Array) -> None:
+        self.measured.tell(arm, outcome)
+        self.modelled.tell(arm, outcome)
+        self.measured.summarise()
+
+    def look(self) -> None:
+        """Look at all pairs. What was evident once stays so: Ville's inequality is about all times."""
+        self.modelled.look()
+        K = self.measured.K
+        for k in range(K):
+            for j in range(K):
+                if j != k and (k, j) not in self.escaped and self.measured.escapes_by_measurement(k, j):
+                    self.escaped.add((k, j))
+
+    def may_accept_by_model(self, k: int, eliminated: Collection[int]) -> bool:
+        """Whether k escapes every arm that stands, some by measurements, the others by the model."""
+        excused = {j for i, j in self.escaped if i == k}
+        return self.modelled.may_accept(k, set(eliminated) | excused, self.modelled.looks)
+
+    def is_measured(self, k: int, eliminated: Collection[int]) -> bool:
+        """Whether it takes no model to accept k: it was measured to escape all that no measurement eliminates."""
+        return all(j == k or j in eliminated or (k, j) in self.escaped for j in range(self.measured.K))

@@ -1,0 +1,513 @@
+"""Scout against its naive twins: the same tallies, no verdict that the data do not prove, the same next arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from naive_scout import BEATEN, ESCAPES, Array, NaiveLinearScout, NaiveRobustScout, NaiveScout
+
+from paretoscout.algorithms import Scout, Setup, scout_linear, scout_robust, scout_tabular
+from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
+from paretoscout.session import Session
+
+pytestmark = pytest.mark.kernels
+IntArray = npt.NDArray[np.int64]
+
+S5 = np.array([[0.8, 0.1], [0.2, 0.75], [0.4, 0.4], [0.7, 0.625], [0.59, 0.1975]])
+RNG = np.random.default_rng(12)
+
+
+def eliminated(status: IntArray) -> set[int]:
+    return set(np.flatnonzero(status == DOMINATED).tolist())
+
+
+def undecided(status: IntArray) -> list[int]:
+    return np.flatnonzero(status == UNDECIDED).tolist()
+
+
+# ---------------------------------------------------------------------- arms without contexts
+
+
+@dataclass
+class Case:
+    """An instance and how it is run."""
+
+    name: str
+    means: Array
+    eps: float | list[float]
+    sigma: float | list[float]
+    rounds: int
+    known: bool = True  # whether scout is told sigma
+    bounds: list[list[float]] | None = None  # outcomes are cut off there
+    two_points: bool = False  # each outcome is one of the bounds
+    delta: float = 0.1
+    cost: list[float] | None = None
+    regret_weight: float = 0.5
+    batch: int = 1  # so many questions before the first of them is answered
+    missing: float = 0.0  # share of outcomes that lack a metric
+    every: int = 1  # rounds from one comparison to the next
+    finishes: bool = True
+
+    def setup(self) -> Setup:
+        K, L = self.means.shape
+        return Setup(
+            K,
+            L,
+            eps=np.broadcast_to(self.eps, L).astype(float),
+            delta=self.delta,
+            sigma=np.broadcast_to(self.sigma, L).astype(float) if self.known else None,
+            bounds=None if self.bounds is None else np.array(self.bounds, float),
+            cost=1.0 if self.cost is None else np.array(self.cost),  # type: ignore[arg-type]
+        )
+
+    def outcome(self, arm: int, noise: np.random.Generator) -> Array:
+        mean = self.means[arm]
+        if self.bounds is None:
+            return mean + np.asarray(self.sigma) * noise.standard_normal(len(mean))
+        low, high = np.array(self.bounds, float).T
+        if self.two_points:
+            return np.where(noise.random(len(mean)) < (mean - low) / (high - low), high, low)
+        return np.clip(mean + np.asarray(self.sigma) * noise.standard_normal(len(mean)), low, high)
+
+
+def tabular_twin(case: Case, options: scout_tabular.ScoutOptions, delta: float | None = None) -> NaiveScout:
+    setup = case.setup()
+    return NaiveScout(
+        setup.n_arms,
+        setup.n_metrics,
+        setup.eps,
+        setup.delta if delta is None else delta,
+        setup.sigma,
+        setup.bounds,
+        setup.cost,
+        case.regret_weight,
+        scales=options.rhos,
+        weights=np.exp(options.log_weights),
+        rates=options.rates,
+        by_pilot=options.by_pilot,
+        few=scout_tabular.FEW,
+    )
+
+
+CASES = [
+    Case("S5", S5, 0.05, 0.1, 400),
+    Case("uneven, fewest samples", S5, [0.1, 0.02], [0.1, 0.03], 300, delta=0.3, regret_weight=0.0),
+    Case("least regret, costs", S5, 0.1, 0.1, 250, cost=[1, 3, 0.5, 2, 8], regret_weight=1.0, every=2, finishes=False),
+    Case("costs", S5, 0.1, 0.1, 400, cost=[5, 1, 0.2, 1, 1], regret_weight=0.0),
+    Case("one metric", RNG.normal(size=(6, 1)), 0.2, 0.3, 400),
+    Case("four metrics", RNG.normal(size=(7, 4)), 0.3, [0.3, 0.2, 0.4, 0.3], 400, delta=0.5, every=2),
+    Case("eight arms", RNG.normal(size=(8, 2)), 0.3, 0.5, 500, every=4),
+    Case("duplicates", np.repeat(S5[:3], 2, axis=0), 0.1, 0.1, 300, every=2),
+    Case("two arms, no eps", np.array([[0.0, 0.0], [1.0, 0.5]]), 0.0, 0.5, 200),
+    Case("no noise", S5, 0.05, [0.0, 0.1], 100),
+    Case("one arm", S5[:1], 0.1, 0.1, 10),
+    Case("asked ahead", S5, 0.1, 0.15, 300, batch=4, regret_weight=0.7, every=2),
+    Case("metrics missing", S5, 0.1, 0.15, 300, missing=0.3, every=2),
+    Case("normal", 10 * S5[:4], [1.0, 2.0], [1.0, 0.5], 250, known=False, every=4),
+    Case("normal, least regret", 5 * S5, 2.0, 0.5, 400, known=False, delta=0.5, regret_weight=0.96, every=10),
+    Case("bounds", S5[:4], 0.3, 0.05, 400, known=False, bounds=[[0, 1], [-0.5, 1]], every=8),
+    Case("two points", S5[1:4], 0.2, 0.0, 800, known=False, bounds=[[0, 1], [0, 1]], two_points=True, every=10),
+    Case("bounds on one", S5[:4], 0.2, 0.1, 250, known=False, bounds=[[0, 1], [-np.inf, np.inf]], every=4),
+]
+
+
+def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState, options: scout_tabular.ScoutOptions) -> None:
+    """What the kernel keeps equals what the whole history says."""
+    K, L = twin.K, twin.L
+    np.testing.assert_array_equal(state.pulls, twin.pulls)
+    standing = [k for k in range(K) if state.status[k] != DOMINATED]
+    for k in range(K):
+        for metric in range(L):
+            known = twin.known[k][metric]
+            assert state.counts[k, metric] == known.n
+            if known.n == 0:
+                continue
+            assert state.means[k, metric] == pytest.approx(known.mean, rel=1e-9, abs=1e-12)
+            assert state.squares[k, metric] == pytest.approx(known.n * known.variance, rel=1e-9, abs=1e-12)
+            assert state.spreads[k, metric] == pytest.approx(known.spread, rel=1e-9, abs=1e-12)
+    for k in standing:
+        for j in standing:
+            if j != k:
+                assert state.beats[k, j] == pytest.approx(twin.beats(k, j), rel=1e-9, abs=1e-9)
+                assert state.escapes[k, j] == pytest.approx(twin.escapes(k, j), rel=1e-9, abs=1e-9)
+        others = [j for j in standing if j != k]
+        if state.status[k] == UNDECIDED and others and state.best[k] >= 0:
+            assert state.beats[k, state.best[k]] == max(state.beats[k, j] for j in others)
+            assert state.escapes[k, state.worst[k]] == min(state.escapes[k, j] for j in others)
+
+
+def same_evidence(
+    twin: NaiveScout, state: scout_tabular.ScoutState, options: scout_tabular.ScoutOptions, k: int, j: int
+) -> None:
+    """Exact evidence on a pair; where the kernel minimises on a grid it is a little below."""
+    for metric in range(twin.L):
+        for shift in (0.0, float(twin.eps[metric])):
+            expected = twin.evidence(k, j, metric, shift)
+            got = scout_tabular.pair_evidence(state, options, k, j, metric, shift, -np.inf)
+            if twin.noise(metric) == "normal":
+                assert got <= expected + 1e-9
+                assert got >= expected - 0.05 * (1 + abs(expected))
+            else:
+                assert got == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def proven(twin: NaiveScout, before: IntArray, after: IntArray) -> None:
+    """Each new verdict is one that the twin proves; arms are tested in their order."""
+    status = before.copy()
+    for k in np.flatnonzero(before != after).tolist():
+        assert before[k] == UNDECIDED
+        gone = eliminated(status)
+        assert twin.may_eliminate(k, gone) if after[k] == DOMINATED else twin.may_accept(k, gone)
+        status[k] = after[k]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_tabular_scout_equals_its_twin(case: Case) -> None:
+    setup = case.setup()
+    session = Session(Scout(regret_weight=case.regret_weight, noise="given" if case.known else "unknown"), setup)
+    state, options = session.state, session.options
+    assert isinstance(state, scout_tabular.ScoutState)
+    twin = tabular_twin(case, options)
+    assert twin.threshold == pytest.approx(options.threshold, rel=1e-12)
+    assert np.exp(options.log_weights).sum() <= 1 + 1e-12  # or the mixture would not start at 1
+    assert np.exp(options.log_rate_weights).sum() <= 1 + 1e-12
+    K, L = case.means.shape
+    noise, picks = np.random.default_rng(3), np.random.default_rng(0)
+    questions: list[Any] = []
+    clear, compared = 0, 0
+    overdue = 0  # since when all that is undecided could have been decided
+    for t in range(case.rounds):
+        if session.done:
+            break
+        compare = t % case.every == 0
+        while len(questions) < case.batch:
+            pending = session.pending.astype(float)
+            question = session.ask()
+            questions.append(question)
+            if compare:
+                choices = twin.next_arms(
+                    undecided(state.status), eliminated(state.status), state.gaps, state.mean_gap[0], pending
+                )
+                assert question.arm in choices
+                clear += len(choices) == 1
+                compared += 1
+        question = questions.pop(0)
+        outcome = case.outcome(question.arm, noise)
+        observed = np.ones(L, bool)
+        if L > 1 and noise.random() < case.missing:
+            observed[noise.integers(L)] = False
+        before, refresh_at = state.status.copy(), state.counters[scout_tabular.REFRESH_AT]
+        session.tell(question, outcome, observed)
+        twin.tell(question.arm, np.where(observed, outcome, np.nan))
+        twin.summarise()
+        proven(twin, before, state.status)
+        if state.counters[scout_tabular.REFRESH_AT] != refresh_at:
+            stood = before != DOMINATED  # gaps are renewed before the verdicts
+            np.testing.assert_allclose(state.gaps[stood], twin.gaps(eliminated(before))[stood], rtol=1e-9, atol=1e-12)
+            assert state.mean_gap[0] == pytest.approx(state.gaps.mean())
+        if compare:
+            same_tables(twin, state, options)
+            k, j = picks.integers(K, size=2).tolist()
+            if k != j and min(known.n for arm in (k, j) for known in twin.known[arm]) >= 2:
+                same_evidence(twin, state, options, k, j)
+            gone = eliminated(state.status)
+            if any(not twin.may_eliminate(k, gone) and not twin.may_accept(k, gone) for k in undecided(state.status)):
+                overdue = t
+            assert t - overdue <= 0.1 * t + 2 * K
+    assert session.done or not case.finishes
+    assert (state.status != UNDECIDED).any()
+    assert clear >= 0.7 * compared  # or the comparison of the arms would say little
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.9])
+def test_acceptance_asks_for_evidence_in_full(delta: float) -> None:
+    """One metric shows nearly enough, three show less than nothing: what they show must not be overrated.
+
+    Outcomes are constant, so that the evidence creeps up to where it suffices.
+    """
+    accepted = 0
+    for lead in np.linspace(0.5, 0.6, 11):
+        case = Case("", np.array([[0.0] * 4, [1 - lead, 0.72, 0.72, 0.72]]), 1.0, 1.0, 0, delta=delta)
+        session = Session(Scout(), case.setup())
+        twin = tabular_twin(case, session.options)
+        for arm in [1] * 101 + [0] * 101:
+            before = session.state.status.copy()
+            session.add(arm, case.means[arm])
+            twin.tell(arm, case.means[arm])
+            if (before != session.state.status).any():
+                twin.summarise()
+                proven(twin, before, session.state.status)
+        accepted += session.state.status[0] == FRONT
+    assert accepted > 0
+
+
+# ---------------------------------------------------------------------- linear means
+
+
+@dataclass
+class LinearCase:
+    name: str
+    contexts: Array
+    theta: Array
+    eps: float | list[float]
+    sigma: float | list[float]
+    rounds: int
+    known: bool = True
+    misfit: float | list[float] = 0.0
+    off: float = 0.0  # so far the means are from the model
+    delta: float = 0.1
+    cost: list[float] | None = None
+    regret_weight: float = 0.5
+    batch: int = 1
+    every: int = 1
+    finishes: bool = True
+
+    def setup(self) -> Setup:
+        K, L = len(self.contexts), self.theta.shape[1]
+        return Setup(
+            K,
+            L,
+            eps=np.broadcast_to(self.eps, L).astype(float),
+            delta=self.delta,
+            sigma=np.broadcast_to(self.sigma, L).astype(float) if self.known else None,
+            contexts=self.contexts,
+            explained=True,
+            cost=1.0 if self.cost is None else np.array(self.cost),  # type: ignore[arg-type]
+        )
+
+    def means(self) -> Array:
+        sign = np.random.default_rng(1).choice([-1.0, 1.0], (len(self.contexts), self.theta.shape[1]))
+        return np.asarray(self.contexts @ self.theta + self.off * sign)
+
+
+def linear_twin(case: LinearCase, options: scout_linear.LinearScoutOptions) -> NaiveLinearScout:
+    setup = case.setup()
+    K = setup.n_arms
+    x = case.contexts
+    return NaiveLinearScout(
+        options.contexts,
+        setup.n_metrics,
+        setup.eps,
+        setup.delta,
+        setup.sigma,
+        np.broadcast_to(case.misfit, setup.n_metrics).astype(float),
+        setup.cost,
+        case.regret_weight,
+        same=[(k, j) for k in range(K) for j in range(K) if (x[k] == x[j]).all()],
+        negligible=scout_linear.SAME,
+        scales=options.rhos,
+        weights=np.exp(options.log_weights),
+        for_sigma=scout_linear.FOR_SIGMA,
+        rates=np.array(scout_linear.RATES),
+    )
+
+
+X5 = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0.5], [0.6, 0.05, 0.25]])
+THETA5 = np.array([[0.8, 0.1], [0.2, 0.75], [0.4, 0.4]])
+X8, THETA8 = RNG.normal(size=(8, 3)), RNG.normal(size=(3, 3))
+LINEAR_CASES = [
+    LinearCase("S5", X5, THETA5, 0.05, 0.3, 400),
+    LinearCase("uneven, fewest samples", X5, THETA5, [0.1, 0.05], [0.4, 0.3], 400, delta=0.3, regret_weight=0.0),
+    LinearCase("least regret", X5, THETA5, 0.1, 0.3, 500, regret_weight=1.0),
+    LinearCase("costs", X8, THETA8, 0.3, 0.3, 400, cost=[1, 3, 0.5, 2, 8, 1, 1, 0.2], every=3),
+    LinearCase("one metric", X8, THETA8[:, :1], 0.2, 1.0, 400),
+    LinearCase("equal contexts, no eps", X5[[0, 1, 0, 4, 1]], THETA5, 0.0, 0.1, 300),
+    LinearCase("dependent features", np.column_stack([X8[:, :2], X8[:, 0] + X8[:, 1]]), THETA8[:, :2], 0.2, 1.0, 400),
+    LinearCase("one arm", X5[:1], THETA5, 0.1, 0.1, 10),
+    LinearCase("two arms", X5[:2], THETA5, 0.0, 0.4, 300),
+    LinearCase("asked ahead", X8, THETA8[:, :2], 0.3, 0.4, 300, batch=3),
+    LinearCase("sigma unknown", X5, THETA5, 0.1, [0.2, 0.1], 700, known=False, every=3),
+    LinearCase("misfit", X5, THETA5, 0.2, 0.2, 300, misfit=[0.03, 0.02], off=0.02),
+    LinearCase("misfit, equal contexts", X5[[0, 1, 0, 4, 1]], THETA5, [0.05, 0.1], 0.1, 200, misfit=0.03),
+    LinearCase("misfit, sigma unknown", X5, THETA5, 0.3, 0.1, 600, known=False, misfit=0.02, off=0.02, every=3),
+]
+
+
+def same_positions(
+    twin: NaiveLinearScout, state: scout_linear.LinearScoutState, leaders: list[int], before: IntArray
+) -> None:
+    """At a look: the estimates, sigma, the gaps, and for each undecided arm the pair that decides it."""
+    t = twin.t
+    np.testing.assert_allclose(state.means, twin.means(t), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(state.log_prices, twin.log_prices(t), rtol=1e-9)
+    np.testing.assert_allclose(state.gaps, twin.gaps(leaders), rtol=1e-9, atol=1e-9)
+    assert state.mean_gap[0] == pytest.approx(state.gaps.mean())
+    for metric in range(twin.L):
+        sigma, estimated = twin.sigma(metric, twin.looks)
+        assert state.sigma[metric] == pytest.approx(sigma, rel=1e-7)
+        assert state.sigma_bounded[metric] == (not estimated)
+    for k in undecided(state.status):
+        gone = eliminated(before) | {j for j in eliminated(state.status) if j < k}
+        position = twin.position(k, leaders, gone)
+        if state.route[k] == scout_linear.BEATEN:
+            assert state.progress[k] == pytest.approx(position.against, rel=1e-9, abs=1e-9)
+            assert state.rival[k] in position.dominators
+            assert position.against >= position.in_favour - 1e-9
+        else:
+            assert state.progress[k] == pytest.approx(position.in_favour, rel=1e-9, abs=1e-9)
+            assert state.rival[k] in (position.obstacles or {-1})
+            assert position.against <= position.in_favour + 1e-9
+
+
+@pytest.mark.parametrize("case", LINEAR_CASES, ids=lambda case: case.name)
+def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
+    setup = case.setup()
+    scout = Scout(regret_weight=case.regret_weight, model="linear", noise="given" if case.known else "unknown")
+    session = Session(scout, setup)
+    L = setup.n_metrics
+    if np.any(case.misfit):  # part of another model: here on its own
+        misfit = np.broadcast_to(case.misfit, L).astype(float)
+        session.state, session.options = scout_linear.init(case.regret_weight, setup, misfit)
+    state, options = session.state, session.options
+    assert isinstance(state, scout_linear.LinearScoutState)
+    twin = linear_twin(case, options)
+    assert twin.threshold == pytest.approx(options.threshold, rel=1e-12)
+    assert np.exp(options.log_weights).sum() <= 1 + 1e-12
+    K, d = twin.x.shape
+    np.testing.assert_allclose(twin.x.T @ twin.x / K, np.eye(d), atol=1e-12)
+    assert d == np.linalg.matrix_rank(case.contexts)
+    means, noise = case.means(), np.random.default_rng(3)
+    questions: list[Any] = []
+    clear, compared = 0, 0
+    overdue = 0  # since when all that is undecided could have been decided
+    twins = len(np.unique(case.contexts, axis=0)) < K or K == 2
+    for t in range(case.rounds):
+        if session.done:
+            break
+        compare = t % case.every == 0
+        while len(questions) < case.batch:
+            pending, progress = session.pending.astype(float), state.progress.copy()
+            question = session.ask()
+            questions.append(question)
+            if not twin.looks:  # arms that span come first
+                continue
+            # others may have been looked at once more, before the least evident was found
+            open_arms = undecided(state.status)
+            k = min(open_arms, key=lambda k: state.progress[k])
+            j = int(state.rival[k])
+            # what is left of an exact fit is rounding, and so is an estimate of sigma from it
+            if compare and j >= 0 and (case.known or twin.looks[-1] > d):
+                for i in open_arms:
+                    if state.progress[i] != progress[i] or i == k:
+                        way = BEATEN if state.route[i] == scout_linear.BEATEN else ESCAPES
+                        assert state.progress[i] == pytest.approx(
+                            twin.look_again(i, int(state.rival[i]), way), rel=1e-9, abs=1e-9
+                        )
+                arms = twin.most_telling(k, j, state.gaps, pending)
+                assert question.arm in arms
+                clear += len(arms) == 1
+                compared += 1
+        question = questions.pop(0)
+        outcome = means[question.arm] + np.asarray(case.sigma) * noise.standard_normal(L)
+        before, solved = state.status.copy(), state.solved.copy()
+        session.tell(question, outcome)
+        twin.tell(question.arm, outcome)
+        if np.linalg.matrix_rank(twin.design(twin.t)) == d:
+            np.testing.assert_allclose(twin.x @ state.theta, twin.means(twin.t), rtol=1e-9, atol=1e-9)
+        if not np.array_equal(solved, state.solved):  # all arms were looked at
+            twin.look()
+        status = before.copy()
+        for k in np.flatnonzero(before != state.status).tolist():
+            assert before[k] == UNDECIDED
+            if state.status[k] == DOMINATED:
+                assert twin.may_eliminate(k, eliminated(before), twin.looks)
+            else:
+                assert twin.may_accept(k, eliminated(status), twin.looks)
+            status[k] = state.status[k]
+        if compare and twin.looks:
+            if twin.looks[-1] == twin.t and (case.known or twin.t > d):
+                leaders = twin.leaders([k for k in range(K) if before[k] != DOMINATED])
+                same_positions(twin, state, leaders, before)
+            gone, looks = eliminated(state.status), [*twin.looks, twin.t]
+            if any(
+                not twin.may_eliminate(k, gone, looks) and not twin.may_accept(k, gone, looks)
+                for k in undecided(state.status)
+            ):
+                overdue = t
+            assert t - overdue <= 0.25 * t + 2 * K
+    assert session.done or not case.finishes
+    assert (state.status != UNDECIDED).any()
+    assert clear >= (0.3 if twins else 0.7) * compared  # equal contexts tell the same
+
+
+# ---------------------------------------------------------------------- contexts that explain only part
+
+
+ARMS = np.random.default_rng(5)
+ROBUST_CASES = [
+    LinearCase("sigma given", X5, THETA5, [0.15, 0.1], 0.2, 800, misfit=0.03, off=0.03),
+    LinearCase("sigma unknown", X5, THETA5, [0.3, 0.2], 0.15, 800, known=False, misfit=0.03, off=0.03),
+    # arms that are never measured: what is accepted rests on the model that eliminates them
+    LinearCase(
+        "never measured",
+        ARMS.normal(size=(8, 2)),
+        ARMS.normal(size=(2, 2)),
+        0.1,
+        0.4,
+        300,
+        misfit=0.01,
+        regret_weight=0.9,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", ROBUST_CASES, ids=lambda case: case.name)
+def test_robust_scout_gives_verdicts_that_its_twin_proves(case: LinearCase) -> None:
+    """Measured verdicts are those of arms on their own, without pilots, at delta / 2; the others are the model's."""
+    setup, means = case.setup(), case.means()
+    scout = Scout(
+        model="robust",
+        misfit=case.misfit,  # type: ignore[arg-type]
+        regret_weight=case.regret_weight,
+        noise="given" if case.known else "unknown",
+    )
+    session = Session(scout, setup)
+    state, options = session.state, session.options
+    assert isinstance(state, scout_robust.RobustScoutState)
+    half = replace(case, delta=case.delta / 2)
+    alone = Case("", means, case.eps, case.sigma, 0, known=case.known, delta=half.delta)
+    twin = NaiveRobustScout(tabular_twin(alone, options.tabular), linear_twin(half, options.linear))
+    assert twin.measured.by_pilot == 0
+    assert twin.measured.threshold == pytest.approx(options.tabular.threshold, rel=1e-12)
+    assert twin.modelled.threshold == pytest.approx(options.linear.threshold, rel=1e-12)
+    noise = np.random.default_rng(4)
+    n_modelled = 0
+    for _ in range(case.rounds):
+        if session.done:
+            break
+        question = session.ask()
+        outcome = means[question.arm] + np.asarray(case.sigma) * noise.standard_normal(2)
+        measured, status, solved = state.tabular.status.copy(), state.linear.status.copy(), state.linear.solved.copy()
+        session.tell(question, outcome)
+        twin.tell(question.arm, outcome)
+        proven(twin.measured, measured, state.tabular.status)
+        if not np.array_equal(solved, state.linear.solved):
+            twin.look()
+            for k, j in [(0, 1), (3, 4)]:
+                got = scout_linear.bias_along(state.linear, options.linear, k, j)
+                assert got == pytest.approx(twin.modelled.bias(k, j, twin.modelled.t), rel=1e-9)
+        changed = np.flatnonzero(state.linear.status != status).tolist()
+        for k in changed:  # what is measured is adopted before the model is asked
+            if state.tabular.status[k] != UNDECIDED:
+                status[k] = state.tabular.status[k]
+                assert state.linear.status[k] == status[k]
+                assert state.survives[k] == np.inf
+        stood = eliminated(status)
+        for k in changed:
+            if state.tabular.status[k] != UNDECIDED:
+                continue
+            if state.linear.status[k] == DOMINATED:
+                assert twin.modelled.may_eliminate(k, stood, twin.modelled.looks)
+            else:
+                assert twin.may_accept_by_model(k, eliminated(status))
+            if state.survives[k] == np.inf:  # it is called measured: then the model must not be needed
+                assert state.linear.status[k] == FRONT
+                assert twin.is_measured(k, eliminated(state.tabular.status))
+            status[k] = state.linear.status[k]
+            n_modelled += 1
+    assert state.rejected[0] == 0
+    assert n_modelled > 0
