@@ -19,6 +19,7 @@ from rich.table import Table
 
 import paretoscout as ps
 from paretoscout.algorithms import MultiPFI, Scout
+from paretoscout.errors import MissingData
 from paretoscout.simulation.results import rate_interval
 
 DIALS = (0.0, 0.3, 0.5, 0.9, 0.97, 1.0)
@@ -35,7 +36,7 @@ def linear(n_arms: int, d: int, sigma: float, seed: int) -> ps.Problem:
 def sw_llvm() -> ps.Problem | str:
     try:
         return ps.problems.load("sw-llvm")
-    except ps.problems.MissingData as missing:
+    except MissingData as missing:
         return str(missing)
 
 

@@ -65,7 +65,7 @@ def test_bounds_are_worth_telling() -> None:
     assert by_variance.assumed == "outcomes within their bounds, noise of any kind"
     mixed = ps.problems.table(rates(), arm="arm", metrics=[BOUNDED[0], ps.Metric("b")])
     result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, replicates=2)
-    assert result.assumed == "normal noise, variance unknown; a: within bounds, noise of any kind"
+    assert result.assumed == "noise assumed to be normal, variance unknown; a: within bounds, noise of any kind"
 
 
 def test_options_that_never_vary_get_their_verdicts() -> None:
@@ -79,8 +79,48 @@ def test_options_that_never_vary_get_their_verdicts() -> None:
         assert result.success.all()
 
 
+@pytest.mark.parametrize("model", ["linear", "robust"])
+def test_bounds_on_one_metric_are_used_with_contexts_too(model: str) -> None:
+    """Rare events: 0 as often as one likes is no proof that their noise is 0. 20 runs that must not all be wrong."""
+    rng = np.random.default_rng(1)
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    frame: dict[str, Any] = {"arm": np.repeat(["a", "b", "c", "d"], 500), "x": np.repeat(x, 500)}
+    frame["events"] = np.concatenate([(np.arange(500) < 2 * k) * 1.0 for k in x])
+    frame["score"] = np.concatenate([k + rng.normal(0, 1, 500) for k in x])
+    metrics = [ps.Metric("events", "max", bounds=(0, 1)), ps.Metric("score", "max")]
+    problem = ps.problems.table(frame, arm="arm", metrics=metrics, contexts=["x"])
+    scout = Scout(model=model, noise="unknown", misfit=0.2 if model == "robust" else 0.0)
+    run = Run(*resolve(scout), problem, (0.001, 0.1), 0.1, 0, 3_000)
+    replicate = Replicate(run, 0)
+    while not replicate.finished:
+        replicate.advance(3_000)
+    linear = replicate.state.linear if model == "robust" else replicate.state
+    assert linear.sigma[0] * run.units.scales[0] == 0.5
+    assert linear.sigma_bounded.all()
+    status = replicate.verdicts().status
+    assert status[3] != DOMINATED
+    assert "events: within bounds, noise of any kind; noise the same for all options" in run.assumed
+
+
+def test_rounding_proves_nothing() -> None:
+    """Equal outcomes, eps 0: sums over different numbers of samples may round differently."""
+    for value in (0.1, 0.3, 0.7):
+        for settings, sigma in ((Scout(), np.zeros(1)), (Scout(noise="unknown"), None)):
+            setup = Setup(n_arms=3, n_metrics=1, eps=np.zeros(1), delta=0.1, sigma=sigma)
+            session = Session(settings, setup)
+            for _ in range(300):
+                session.tell(session.ask(), [value])
+            assert not (session.verdicts().status == DOMINATED).any()
+
+
+def test_a_setup_must_fit_what_scout_is_told() -> None:
+    for settings, sigma in ((Scout(), None), (Scout(noise="unknown"), np.ones(1))):
+        with pytest.raises(InvalidInput, match="noise of Scout must fit what it is told"):
+            Session(settings, Setup(n_arms=2, n_metrics=1, eps=np.zeros(1), delta=0.1, sigma=sigma))
+
+
 def test_bounds_are_checked() -> None:
-    for bounds in [(0,), (1, 0), (0, np.inf), "01", (0, 0)]:
+    for bounds in [(0,), (1, 0), (0, np.inf), "01", (0, 0), ([1], 2)]:
         with pytest.raises(InvalidInput, match="bounds of metric 'a' must be"):
             ps.Metric("a", bounds=bounds)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"must be within its bounds 0 and 0.5, but 'option 0' has rows from"):
@@ -101,7 +141,10 @@ def test_bounds_are_checked() -> None:
 @pytest.mark.parametrize("rival", [MultiPFI(), Uniform()])
 def test_who_cannot_do_without_sigma_says_so(rival: Any) -> None:
     setup = Setup(n_arms=2, n_metrics=1, eps=np.zeros(1), delta=0.1, sigma=None)
-    with pytest.raises(InvalidInput, match="must be given: it cannot work with unknown noise"):
+    name = resolve(rival)[0].name
+    with pytest.raises(
+        InvalidInput, match=f"sigma of algorithm '{name}' must be given: it cannot work with unknown noise"
+    ):
         Session(rival, setup)
 
 

@@ -49,10 +49,11 @@ class Metric:
             checks.number(f"eps of metric {self.name!r}", self.eps, least=0.0)
         if self.bounds is not None:
             what = f"bounds of metric {self.name!r}"
-            if np.shape(self.bounds) != (2,):
+            if not isinstance(self.bounds, (tuple, list)) or len(self.bounds) != 2:
                 raise InvalidInput(f"{what} must be two numbers, the lowest and the highest value, got {self.bounds!r}")
-            low = checks.number(what, self.bounds[0])
-            object.__setattr__(self, "bounds", (low, checks.number(what, self.bounds[1], above=low)))
+            low = checks.number(f"the lower one of the {what}", self.bounds[0])
+            high = checks.number(f"the upper one of the {what}", self.bounds[1], above=low)
+            object.__setattr__(self, "bounds", (low, high))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ def _noise(problem: Problem, settings: Settings) -> tuple[FloatArray | None, str
         if len(bounded) == len(problem.metrics):
             return None, "outcomes within their bounds, noise of any kind"
         within = f"; {', '.join(bounded)}: within bounds, noise of any kind" if bounded else ""
-        return None, f"normal noise, variance unknown{within}"
+        normal = "normal noise" if problem.rows is None else "noise assumed to be normal"
+        return None, f"{normal}, variance unknown{within}"
     if settings.sigma is None:
         return problem.sigma, problem.noise
     sigma = checks.per_metric(f"sigma of {type(settings).__name__}", settings.sigma, len(problem.metrics))

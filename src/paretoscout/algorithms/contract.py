@@ -37,9 +37,11 @@ class Setup:
         checks.whole("n_arms of a setup", self.n_arms, least=1)
         checked: dict[str, Any] = {
             "eps": checks.per_metric("eps of a setup", self.eps, L, least=0.0),
-            "scales": checks.per_metric("scales of a setup", self.scales, L, least=0.0),
+            "scales": checks.per_metric("scales of a setup", self.scales, L),
             "delta": checks.number("delta of a setup", self.delta, above=0.0, below=1.0),
         }
+        if not (checked["scales"] > 0).all():
+            raise InvalidInput(f"scales of a setup must be above 0, got {self.scales!r}")
         if self.sigma is not None:
             checked["sigma"] = checks.per_metric("sigma of a setup", self.sigma, L, least=0.0)
         if self.bounds is not None:
@@ -89,7 +91,7 @@ class Settings:
     def _per_metric(self, name: str, value: Any) -> float | tuple[float, ...]:
         """Return a setting in the metrics' own units, one number or one per metric, none of them negative."""
         what = f"{name} of {type(self).__name__}"
-        if np.ndim(value) == 1:
+        if np.ndim(value) == 1 and len(value):
             return tuple(checks.number(what, each, least=0.0) for each in value)
         return checks.number(what, value, least=0.0)
 
@@ -131,6 +133,7 @@ class Kernels:
     ticket_size: int = 0
     accepts: Accepts = Accepts()
     assumes: str = ""  # what their guarantee rests on besides the noise, for people to read; {names} of settings
+    pools_noise: bool = False  # whether noise of unknown scale is taken to be the same for all arms
     basis: Callable[[Any], Basis] | None = None  # what each verdict rests on, where they differ in that
     reserve: Callable[[Any, int], Any] = _fixed_size
 

@@ -61,10 +61,10 @@ CURSOR = 3  # position of the first of them
 
 def init(settings: MultiPFI, setup: Setup) -> tuple[MultiPFIState, MultiPFIOptions]:
     """Start with every arm in A."""
-    return start(setup, everyone=False)
+    return start(setup, everyone=False, name="multi-pfi")
 
 
-def start(setup: Setup, everyone: bool) -> tuple[MultiPFIState, MultiPFIOptions]:
+def start(setup: Setup, everyone: bool, name: str) -> tuple[MultiPFIState, MultiPFIOptions]:
     """Return the first state, for MultiPFI and for the round-robin that is stopped by its tests."""
     K, L = setup.n_arms, setup.n_metrics
     state = MultiPFIState(
@@ -78,9 +78,7 @@ def start(setup: Setup, everyone: bool) -> tuple[MultiPFIState, MultiPFIOptions]
         counters=np.array([0, K, K, 0], np.int64),
         scratch=np.zeros(K, np.int64),
     )
-    return state, MultiPFIOptions(
-        setup.eps.copy(), setup.known_sigma("multi-pfi"), float(setup.delta), everyone, np.empty(0)
-    )
+    return state, MultiPFIOptions(setup.eps.copy(), setup.known_sigma(name), float(setup.delta), everyone, np.empty(0))
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Scout: measure the most ambiguous pair, decide by e-values that hold at all times and under any sampling rule.
 
-Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are two
+Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are three
 kinds of state: `scout_tabular.py` judges each arm by its own samples, `scout_linear.py` uses contexts that explain the
-means.
+means, `scout_robust.py` both, for contexts that explain only part.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Scout(Settings):
         misfit = self._per_metric("misfit", self.misfit)
         if np.any(misfit) and self.model != "robust":
             raise InvalidInput(f"misfit of Scout must go with model='robust', got {self.misfit!r} with {self.model!r}")
-        if self.noise not in ("given", "unknown"):
+        if not isinstance(self.noise, str) or self.noise not in ("given", "unknown"):
             raise InvalidInput(f"noise of Scout must be 'given' or 'unknown', got {self.noise!r}")
         if self.noise == "unknown" and self.sigma is not None:
             raise InvalidInput(f"sigma of Scout must be left out where its noise is 'unknown', got {self.sigma!r}")
@@ -61,6 +61,9 @@ class Scout(Settings):
 
 def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
     """Start with the model that was asked for, or that the problem states."""
+    if settings.knows_noise != (setup.sigma is not None):
+        told = "not told" if setup.sigma is None else "told"
+        raise InvalidInput(f"noise of Scout must fit what it is told: it is {settings.noise!r}, and sigma is {told}")
     model = settings.model or ("linear" if setup.explained else "tabular")
     if model == "tabular":
         return scout_tabular.init(settings.regret_weight, setup)
@@ -75,8 +78,9 @@ ALGORITHM = Algorithm(
     summary="measure the most ambiguous pair; decide by e-values; with linear contexts, by the model",
     paper="our own: docs/scout.md",
     guarantee="fixed confidence: every Pareto-optimal arm is returned and every returned arm is within eps of "
-    "optimal, with probability at least 1 - delta, if the noise is sigma-sub-Gaussian (and, with model='linear', the "
-    "means are linear in the contexts)",
+    "optimal, with probability at least 1 - delta, if the noise is sigma-sub-Gaussian (noise='unknown': normal, or of "
+    "any kind where a metric has bounds) and, with model='linear' or 'robust', the means are linear in the contexts "
+    "(robust: up to the misfit)",
     guarantees=True,
     settings=Scout,
     init=init,

@@ -41,7 +41,7 @@ class LinearScoutOptions(NamedTuple):
     cost: FloatArray  # (K,) of a sample, on average 1
     eps: FloatArray  # (L,)
     misfit: FloatArray  # (L,) how far the mean of an arm may be from the model
-    sigma_known: bool
+    sigma_known: BoolArray  # (L,)
     rates: FloatArray  # (6,) for the bound on sigma
     log_sigma_price: float  # log of 1 / (probability that the bound fails), rate by rate and metric by metric
     rhos: FloatArray  # (L, R)
@@ -58,6 +58,7 @@ class LinearScoutState(NamedTuple):
     reach: IntArray  # (d,) all d - 1: whitened contexts share every coordinate
     right: FloatArray  # (d, L) sum x Y
     theta: FloatArray  # (d, L) least squares estimate
+    checked_pulls: IntArray  # (K,) samples of each arm as of the last check
     means: FloatArray  # (K, L) as of the last check
     solved: FloatArray  # (K, d) A^-1 x as of the last check
     leverages: FloatArray  # (K,) x^T A^-1 x as of the last check
@@ -103,16 +104,18 @@ def init(
     _, twins = np.unique(setup.contexts, axis=0, return_inverse=True)
     first = {int(group): k for k, group in reversed(list(enumerate(twins.ravel())))}
     pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
-    delta, sigma = setup.delta, setup.sigma
-    if sigma is None and setup.bounds is not None and np.isfinite(setup.bounds).all():
-        sigma = (setup.bounds[:, 1] - setup.bounds[:, 0]) / 2.0  # whatever the noise is, it is sub-Gaussian with that
-    if sigma is None:
-        top = np.full(L, 4096.0)
+    delta, sigma, known = setup.delta, np.zeros(L), np.full(L, setup.sigma is not None)
+    if setup.sigma is not None:
+        sigma = setup.sigma.copy()
+    elif setup.bounds is not None:
+        # whatever the noise of an outcome with bounds is, it is sub-Gaussian with half the range
+        known = np.array([np.isfinite(pair).all() for pair in setup.bounds])
+        sigma[known] = (setup.bounds[known, 1] - setup.bounds[known, 0]) / 2.0
+    if not known.all():
         delta *= 1.0 - FOR_SIGMA
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            top = (16.0 + 2.0 * rank**3) * (sigma / setup.eps) ** 2
-        top = np.where((setup.eps > 0) & (sigma > 0), top, 4096.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = (16.0 + 2.0 * rank**3) * (sigma / setup.eps) ** 2
+    top = np.where((setup.eps > 0) & (sigma > 0), top, 4096.0)
     options = LinearScoutOptions(
         contexts=contexts,
         twins=np.array([first[int(group)] for group in twins.ravel()], np.int64),
@@ -120,7 +123,7 @@ def init(
         cost=setup.cost / setup.cost.mean(),
         eps=setup.eps.copy(),
         misfit=np.zeros(L) if misfit is None else misfit,
-        sigma_known=sigma is not None,
+        sigma_known=known,
         rates=np.array(RATES),
         log_sigma_price=math.log(len(RATES) * L / (FOR_SIGMA * setup.delta)),
         rhos=top[:, None] / 4.0 ** np.arange(R),
@@ -136,12 +139,13 @@ def init(
         reach=np.full(rank, rank - 1, np.int64),
         right=np.zeros((rank, L)),
         theta=np.zeros((rank, L)),
+        checked_pulls=np.zeros(K, np.int64),
         means=np.zeros((K, L)),
         solved=np.zeros((K, rank)),
         leverages=np.zeros(K),
         squares=np.zeros(L),
-        sigma=np.zeros(L) if sigma is None else sigma.copy(),
-        sigma_bounded=np.full(L, int(sigma is not None), np.int64),
+        sigma=sigma,
+        sigma_bounded=known.astype(np.int64),
         log_prices=np.zeros((L, R)),
         progress=np.full(K, -np.inf),
         rival=np.full(K, -1, np.int64),
@@ -329,6 +333,7 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
         for i in range(d):
             state.column[i, 0] = options.contexts[k, i]
         solve(state.factor, state.reach, state.column)
+        state.checked_pulls[k] = state.pulls[k]
         state.leverages[k] = 0.0
         for i in range(d):
             state.solved[k, i] = state.column[i, 0]
@@ -350,8 +355,7 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
             for i in range(d):
                 half_log_det += 0.5 * math.log(state.shifted[i, i])
             state.log_prices[metric, r] = options.log_weights[r] - half_log_det
-    if not options.sigma_known:
-        bound_sigma(state, options)
+    bound_sigma(state, options)
     n_standing = 0
     for k in range(K):
         if state.status[k] != DOMINATED:
@@ -370,7 +374,7 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
 
 @kernel
 def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
-    """An upper bound on sigma that holds at all times, from what the model leaves unexplained.
+    """Where sigma is unknown, an upper bound on it that holds at all times, from what the model leaves unexplained.
 
     The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
     ((t / 2) log(1 + 2 c) - price) / c. The fit takes away at most (1 + rho / least eigenvalue of A) times what the
@@ -385,6 +389,8 @@ def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
         solve(state.factor, state.reach, state.column)
         trace += state.column[i, 0]
     for metric in range(L):
+        if options.sigma_known[metric]:
+            continue
         left = state.squares[metric]
         for i in range(d):
             left -= state.theta[i, metric] * state.right[i, metric]
@@ -425,12 +431,12 @@ def bias_along(state: LinearScoutState, options: LinearScoutOptions, k: int, j: 
     bias = 0.0
     for i in range(K):
         weight = 0.0
-        if state.pulls[i] > 0:
+        if state.checked_pulls[i] > 0:
             for c in range(d):
                 other = state.solved[j, c] if j >= 0 else 0.0
                 weight += (state.solved[k, c] - other) * options.contexts[i, c]
         own = 1.0 if i == k else (-1.0 if i == j else 0.0)
-        bias += abs(own - state.pulls[i] * weight)
+        bias += abs(own - state.checked_pulls[i] * weight)
     return bias
 
 
@@ -579,4 +585,5 @@ KERNELS = Kernels(
     done=done,
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",
+    pools_noise=True,
 )

@@ -225,9 +225,9 @@ def misfit_of_pair(state: RobustScoutState, options: RobustScoutOptions, k: int,
                 low = middle
         room = (difference - high) / bias if bias > 0.0 else np.inf
         found = min(found, room) if route == BEATEN else max(found, room)
-    if not options.linear.sigma_known:  # with a larger misfit the bound on sigma would be larger too
-        for misfit in options.linear.misfit:
-            found = min(found, misfit)
+    for metric in range(L):
+        if not options.linear.sigma_known[metric]:  # with a larger misfit the bound on sigma would be larger too
+            found = min(found, options.linear.misfit[metric])
     return found
 
 
@@ -363,5 +363,6 @@ KERNELS = Kernels(
     done=done,
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts up to a misfit of {misfit}",
+    pools_noise=True,
     basis=basis,
 )

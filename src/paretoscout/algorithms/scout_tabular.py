@@ -37,6 +37,8 @@ MOST_WEIGHT_WITH_PILOT = 0.95
 PATIENCE = 0.1
 #: Variances estimated from fewer samples are not relied on to rank pairs.
 FEW = 20
+#: Means that differ relatively by no more than this may be equal.
+ROUNDING = 1e-12
 #: Pairs of arms are kept in matrices.
 MOST_ARMS = 5000
 
@@ -428,6 +430,8 @@ def pair_evidence(
 ) -> float:
     """Log evidence that the mean of i plus `shift` is above that of j; where below `at_least`, a bound on it."""
     difference = state.means[i, metric] + shift - state.means[j, metric]
+    if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
+        return -np.inf  # of equal means, rounding may leave one above the other
     n_i, n_j = state.counts[i, metric], state.counts[j, metric]
     rhos, log_weights = options.rhos[metric], options.log_weights
     if options.noise[metric] == SIGMA:

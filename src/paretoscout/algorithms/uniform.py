@@ -15,7 +15,7 @@ class Uniform(Settings):
 
 def init(settings: Uniform, setup: Setup) -> tuple[multi_pfi.MultiPFIState, multi_pfi.MultiPFIOptions]:
     """Start with every arm undecided; all of them are pulled to the end."""
-    return multi_pfi.start(setup, everyone=True)
+    return multi_pfi.start(setup, everyone=True, name="uniform")
 
 
 ALGORITHM = replace(

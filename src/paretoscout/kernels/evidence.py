@@ -1,8 +1,9 @@
-"""Evidence that one mean exceeds another, valid at all times and under any sampling rule: e-values, as logs.
+"""Evidence that one mean exceeds another, valid at all times and under any sampling rule: logs of e- and p-values.
 
 An e-process for a hypothesis is a non-negative process that starts at 1 and, if the hypothesis is true, is on average
-no larger at any time. It exceeds 1 / alpha at some time with probability at most alpha (Ville). `docs/scout.md` proves
-that the two below are such processes.
+no larger at any time. It exceeds 1 / alpha at some time with probability at most alpha (Ville). There are three for
+pairs of arms: sigma known, outcomes with bounds, and linear means; for normal noise of unknown scale there is a p-value
+that holds at all times. `docs/scout.md` has the proofs.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ class Run:
         self.first_state, self.options = algorithm.init(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
         model = self.kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
-        self.assumed = "; ".join(filter(None, [self.setup.noise, model]))
+        pooled = "noise the same for all options" if self.kernels.pools_noise and self.setup.sigma is None else ""
+        self.assumed = "; ".join(filter(None, [self.setup.noise, pooled, model]))
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
