@@ -165,7 +165,8 @@ def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None
     for j in range(state.linear.pulls.shape[0]):
         if j != k and not state.escaped[k, j] and state.tabular.escapes[k, j] >= threshold:
             state.escaped[k, j] = scout_tabular.escape(state.tabular, options.tabular, k, j) >= threshold
-        state.linear.excused[j] = state.escaped[k, j]
+        # an arm that measurements eliminate may be forgotten, even if the model accepted it before
+        state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
 
 
 @kernel
