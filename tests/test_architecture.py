@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "problem": {"checks", "errors", "kernels"},
     "geometry": {"checks", "errors", "kernels"},
+    "theory": {"checks", "errors", "geometry"},
     "files": {"errors"},
     "streams": set(),
     "algorithms": {"checks", "errors", "kernels"},
@@ -45,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "audit": {"algorithms", "errors", "kernels", "problem", "problems", "simulation"},
     "cli": {"__init__", "algorithms", "audit", "errors", "plots", "problem", "problems", "simulation", "verdicts"},
     "__main__": {"cli"},
-    "__init__": {"algorithms", "geometry", "plots", "problem", "problems", "session", "simulation"},
+    "__init__": {"algorithms", "geometry", "plots", "problem", "problems", "session", "simulation", "theory"},
 }
 
 #: Packages from outside that a part may import.
@@ -56,6 +57,7 @@ OUTSIDE = {
     "cli": {"click", "rich"},
     "problems": {"numpy", "pooch"},
     "simulation": {"checks", "numpy", "rich", "scipy"},
+    "theory": {"numpy", "scipy"},
 }
 
 

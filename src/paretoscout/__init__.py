@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .session import Session
     from .simulation.replicates import simulate
     from .simulation.results import Result, load_result
+    from .theory import characteristic_time, regret_lower_bound, sample_lower_bound, sample_upper_bound, t_gamma
 
 __version__ = "0.1.0"
 
@@ -29,14 +30,19 @@ _homes = {
     "Problem": "problem",
     "Result": "simulation.results",
     "Session": "session",
+    "characteristic_time": "theory",
     "eps_optimal": "geometry",
     "gaps": "geometry",
     "load_result": "simulation.results",
     "m": "geometry",
     "pareto_front": "geometry",
     "pareto_regret": "geometry",
+    "regret_lower_bound": "theory",
+    "sample_lower_bound": "theory",
+    "sample_upper_bound": "theory",
     "simulate": "simulation.replicates",
     "success": "geometry",
+    "t_gamma": "theory",
 }
 
 __all__ = [
@@ -46,6 +52,7 @@ __all__ = [
     "Result",
     "Session",
     "algorithms",
+    "characteristic_time",
     "eps_optimal",
     "gaps",
     "load_result",
@@ -54,8 +61,12 @@ __all__ = [
     "pareto_regret",
     "plots",
     "problems",
+    "regret_lower_bound",
+    "sample_lower_bound",
+    "sample_upper_bound",
     "simulate",
     "success",
+    "t_gamma",
 ]
 
 
