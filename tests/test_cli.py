@@ -187,6 +187,8 @@ def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # where the tests themselves run in the background Ctrl-C is ignored, and would be here
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(8)
     process.send_signal(signal.SIGINT)

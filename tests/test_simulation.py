@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,15 @@ def test_directions_are_a_matter_of_sign() -> None:
     np.testing.assert_array_equal(one.fronts, other.fronts)
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Processes started in the background ignore Ctrl-C, and their children do: a test of it would wait forever."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_acts_within_a_replicate() -> None:
     """Endless replicates (two equal arms at eps 0): the interrupt acts within them."""
     endless = ps.problems.gaussian([[0.0, 0.0], [0.0, 0.0]], sigma=1.0)
@@ -112,6 +123,7 @@ def test_ctrl_c_acts_within_a_replicate() -> None:
     assert time.monotonic() - began < 5, "not within a replicate (which would take days)"
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     from paretoscout.simulation import replicates
 
