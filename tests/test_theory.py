@@ -415,6 +415,11 @@ def test_order_is_irrelevant_to_bounds(means: Floats, random: Any) -> None:
         assert bound(means[arms][:, metrics], sigma=1, delta=0.1, eps=0.1) == pytest.approx(plain, rel=1e-12)
 
 
+def test_tiny_gaps_are_no_gaps() -> None:
+    for bound in BOUNDS:
+        assert bound([[0.0, 0.0], [1e-300, 1e-300]], sigma=1e200, delta=0.1, eps=0) == INF
+
+
 def test_theta_max_is_the_norm_of_the_means_where_there_are_no_contexts() -> None:
     means = np.array([[3.0, 0.0], [4.0, 0.001], [0.0, 0.0]])
     asked: dict[str, Any] = {"sigma": 100, "delta": 0.1, "eps": 0.001}

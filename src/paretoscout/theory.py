@@ -65,7 +65,7 @@ def sample_lower_bound(
     30.089447
     """
     asked = _Asked.of("sample_lower_bound", means, sigma, delta, eps, d, theta_max, delta_below=0.25)
-    return float(asked.ratios(asked.sigma)[: asked.d].sum()) / 3 * math.log(3 * asked.n_metrics / (4 * asked.delta))
+    return sum(asked.ratios(asked.sigma)[: asked.d]) / 3 * math.log(3 * asked.n_metrics / (4 * asked.delta))
 
 
 def regret_lower_bound(
@@ -94,7 +94,7 @@ def regret_lower_bound(
     """
     asked = _Asked.of("regret_lower_bound", means, sigma, delta, eps, d, theta_max, delta_below=0.25)
     least = max(asked.eps, asked.gaps.star[~asked.gaps.front].min(initial=np.inf))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return float(math.sqrt(3) * asked.d / 8 * np.float64(asked.sigma) / least) * math.log(1 / (4 * asked.delta))
 
 
@@ -135,8 +135,8 @@ def sample_upper_bound(
             "theta_max of sample_upper_bound must be given where d is: a bound on the norm of the parameters, got None"
         )
     norm = float(np.linalg.norm(asked.means, axis=0).max()) if asked.theta_max is None else asked.theta_max
-    a = asked.ratios(12 * (norm + asked.sigma)).tolist()
-    b = asked.ratios(12 * (norm + 3 * asked.sigma)).tolist()
+    a = asked.ratios(12 * (norm + asked.sigma))
+    b = asked.ratios(12 * (norm + 3 * asked.sigma))
     total = 0.0
     if len(a) > asked.d:
         total += _log_threshold(asked.d * a[asked.d], asked.d * a[asked.d], 7 * asked.n_metrics / asked.delta)
@@ -205,10 +205,10 @@ class _Asked(NamedTuple):
     def n_metrics(self) -> int:
         return self.means.shape[1]
 
-    def ratios(self, scale: float) -> Floats:
+    def ratios(self, scale: float) -> list[float]:
         """Return (scale / gap)^2 for the required accuracies, smallest first and at least eps; inf for gap 0."""
         with np.errstate(divide="ignore", over="ignore"):
-            return (scale / np.maximum(np.sort(self.gaps.required), self.eps)) ** 2
+            return ((scale / np.maximum(np.sort(self.gaps.required), self.eps)) ** 2).tolist()
 
 
 # The characteristic time.
