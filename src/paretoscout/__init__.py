@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import algorithms as algorithms
+    from . import estimators as estimators
     from . import plots as plots
     from . import problems as problems
     from .geometry import M, eps_optimal, gaps, m, pareto_front, pareto_regret, success
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 _homes = {
     "algorithms": "algorithms",
+    "estimators": "estimators",
     "plots": "plots",
     "problems": "problems",
     "M": "geometry",
@@ -54,6 +56,7 @@ __all__ = [
     "algorithms",
     "characteristic_time",
     "eps_optimal",
+    "estimators",
     "gaps",
     "load_result",
     "m",

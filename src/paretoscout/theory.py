@@ -53,9 +53,9 @@ def sample_lower_bound(
     increasing order, for delta < 1/4. It is infinite where eps is 0 and one of these gaps too: copies on the front, or
     an arm that is dominated only with a tie, cannot be told apart. One arm needs no samples: 0.
 
-    The theorem says that there is a noise for which it holds, not that it holds for normal noise, and it takes the
-    estimates of the d hardest arms for separate problems. For d < K the number can therefore exceed what a good
-    algorithm needs; `characteristic_time` is the rigorous one.
+    It assumes contexts that span R^d and parameters without a zero. It says that there is a noise for which it holds,
+    not that it holds for normal noise, and it takes the estimates of the d hardest arms for separate problems. For
+    d < K the number can therefore exceed what a good algorithm needs; `characteristic_time` is the rigorous one.
 
     The proof differs: it puts p = 4 delta / (3 L) into log(1 / (4 p)), which makes log(3 L / (16 delta)), smaller by
     log 4. Its lemma lem:lower_noise states d sigma^2 / (3 eps^2) and proves d sigma^2 / (12 eps^2), for eps below
@@ -81,7 +81,8 @@ def regret_lower_bound(
 
     (sqrt(3) d sigma / (8 Delta*_eps)) log(1 / (4 delta)) for delta < 1/4, where Delta*_eps is the larger of eps and
     the least `gaps(means).star` of the arms off the front. Without such arms there is no regret: 0. Where eps is 0 and
-    an arm is dominated only with a tie, so that its gap is 0, the formula gives infinity.
+    an arm is dominated only with a tie, so that its gap is 0, the formula gives infinity. The assumptions are those
+    of `sample_lower_bound`, and that the algorithm keeps its promise of finding the front.
 
     Take it as a quotation. Regret has the unit of a metric and this number has none: it does not change when means
     and sigma are multiplied by the same number (sigma^2 in place of sigma would mend it, and the appendix has it in the

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import InvalidInput
@@ -33,19 +32,27 @@ from ..kernels.decisions import (
 )
 from ..kernels.dispatch import Verdicts
 from ..kernels.dr_mix import (
+    DRAWN_ARM,
+    EXPLORES,
     ROUND,
     STALE,
-    add_to_estimator,
-    add_to_mixup,
-    add_to_pool,
+    WEIGHT,
+    WEIGHT_CHECK,
+    add_round,
+    context_options,
+    draw_from_basis,
+    draw_weights,
+    empty_sums,
+    estimate_arms,
     estimator,
     exploration_set,
-    mixup,
-    mixup_data,
-    pseudo_y,
+    rank,
     tilde_distribution,
 )
-from ..kernels.draws import draw_category, draw_index
+from ..kernels.dr_mix import MATCHES as MATCHES
+from ..kernels.dr_mix import linear_basis as linear_basis
+from ..kernels.dr_mix import reserve as reserve
+from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
 
 #: C = 6 * 75^2 of the appendix.
@@ -140,24 +147,6 @@ N_ACTIVE = 4  # size of A
 N_FRONT = 5  # size of P
 CHECKED = 6  # round of the last test
 
-# Entries of a ticket: what happened in choose and matters in update.
-EXPLORES, MATCHES, BASIS, DRAWN_ARM, WEIGHT, WEIGHT_CHECK = range(6)
-
-
-def linear_basis(contexts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """eq. (linear_basis): singular values s (d,), vectors U (d, d) and V (K, d) with X = contexts^T = U diag(s) V^T.
-
-    Where X X^T is diagonal its eigenvectors are taken to be the unit vectors: with repeated singular values any
-    rotation of them would do as well, but not as simply. Signs are fixed by the largest entry of each u_i.
-    """
-    gram = contexts.T @ contexts
-    s = np.sqrt(np.diag(gram))
-    if np.count_nonzero(gram) == np.count_nonzero(s) == len(s):
-        return s, np.eye(len(s)), contexts / s
-    V, s, Ut = np.linalg.svd(contexts, full_matrices=False)
-    signs = np.sign(Ut[np.arange(len(s)), np.argmax(np.abs(Ut), axis=1)])
-    return s, (Ut * signs[:, None]).T, V * signs
-
 
 def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
     """Decompose the contexts (unit vectors if there are none) and start with every arm in A."""
@@ -165,10 +154,9 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
     raw = np.eye(K) if setup.contexts is None else np.asarray(setup.contexts, float)
     d = raw.shape[1]
     s, U, V = linear_basis(raw)
-    rank = int(np.count_nonzero(s > s.max(initial=0.0) * max(raw.shape) * np.finfo(float).eps))
-    if rank < d:
+    if rank(raw, s) < d:
         raise InvalidInput(
-            f"contexts of algorithm 'pfiwr' must span all {d} dimensions, got {K} arms of rank {rank}: "
+            f"contexts of algorithm 'pfiwr' must span all {d} dimensions, got {K} arms of rank {rank(raw, s)}: "
             "drop or merge feature columns that depend on others"
         )
     theta_max = setup.theta_max if settings.theta_max is None else settings.theta_max
@@ -176,25 +164,8 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         raise InvalidInput(
             "theta_max of PFIwR must be given where the true parameters are not known: a bound on their norm"
         )
-    contexts = np.ascontiguousarray(raw @ U)
-    contexts[np.abs(contexts) < 1e-14 * np.abs(contexts).max()] = 0.0  # rounding of the rotation
-    nonzero = contexts != 0.0
-    support = np.column_stack([nonzero.argmax(axis=1), d - 1 - nonzero[:, ::-1].argmax(axis=1)])
-    support[~nonzero.any(axis=1)] = (0, -1)
-    shares = nonzero.astype(float).T @ nonzero.astype(float) > 0
-    reach = d - 1 - shares[:, ::-1].argmax(axis=1)
-
-    norms = np.abs(V).sum(axis=0)
-    cumulative = np.cumsum(np.abs(V) / norms, axis=0).T
-    for row, v in zip(cumulative, V.T, strict=True):
-        row[np.flatnonzero(v)[-1] :] = 1.0  # see draw_category
     options = PFIwROptions(
-        contexts=contexts,
-        support=support.astype(np.int64),
-        reach=reach.astype(np.int64),
-        lambdas=s * s,
-        signed_norms=np.ascontiguousarray((np.sign(V) * norms).T),
-        cumulative=np.ascontiguousarray(cumulative),
+        **context_options(raw, s, U, V),
         twice_eps=2.0 * setup.eps,
         sigma=setup.known_sigma("pfiwr"),
         delta=float(setup.delta),
@@ -205,60 +176,18 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         check_every=int(settings.check_every),
     )
     state = PFIwRState(
+        **empty_sums(K, d, L),
         drawn=np.zeros(K, np.int64),
-        explored=np.zeros(K, np.int64),
         counts=np.zeros(K, np.int64),
-        pool_outcomes=np.zeros((0, L)),
-        pool_next=np.zeros(0, np.int64),
-        pool_before=np.zeros(0, np.int64),
-        pool_uses=np.zeros(0, np.int64),
-        pool_start=np.full(K, -1, np.int64),
-        pool_cursor=np.full(K, -1, np.int64),
-        pool_last=np.full(K, -1, np.int64),
-        mix_factor=np.eye(d) / 2,  # the ridge I / 2
-        mix_reach=np.arange(d, dtype=np.int64),
-        mix_right=np.zeros((d, L)),
-        gram=np.zeros((d, d)),
-        right=np.zeros((d, L)),
-        frozen_right=np.zeros((d, L)),
-        factor=np.zeros((d, d)),
-        reach=np.zeros(d, np.int64),
-        theta_check=np.zeros((d, L)),
-        theta_hat=np.zeros((d, L)),
-        estimates=np.zeros((K, L)),
         radii=np.full((K, L), np.inf),
         status=np.full(K, UNDECIDED, np.int64),
         beaten_by=np.full(K, -1, np.int64),
         standing=np.arange(K, dtype=np.int64),
         counters=np.array([0, 0, 0, 0, K, 0, 0], np.int64),
-        ticket=np.zeros(6),
         scratch=np.zeros(K, np.int64),
-        x_mixed=np.zeros(d),
-        y_mixed=np.zeros(L),
         shrink=np.zeros(d),
     )
     return state, options
-
-
-def reserve(state: PFIwRState, rounds: int) -> PFIwRState:
-    """Return the state with room for the outcomes of `rounds` more exploration rounds."""
-    capacity = len(state.pool_uses)
-    needed = int(state.explored.sum()) + rounds
-    if needed <= capacity:
-        return state
-    room = max(needed, 2 * capacity)
-
-    def longer(array: NDArray[Any]) -> NDArray[Any]:
-        grown = np.zeros((room, *array.shape[1:]), array.dtype)  # pages that are never used cost nothing
-        grown[:capacity] = array
-        return grown
-
-    return state._replace(
-        pool_outcomes=longer(state.pool_outcomes),
-        pool_next=longer(state.pool_next),
-        pool_before=longer(state.pool_before),
-        pool_uses=longer(state.pool_uses),
-    )
 
 
 @kernel
@@ -267,10 +196,7 @@ def choose(
 ) -> tuple[int, FloatArray]:
     """Draw an arm from the context basis; explore it, or exploit an arm of A with undominated estimates."""
     ticket = state.ticket
-    basis = draw_index(options.lambdas.shape[0], rng)
-    arm = draw_category(options.cumulative[basis], rng)
-    ticket[BASIS] = basis
-    ticket[DRAWN_ARM] = arm
+    arm = draw_from_basis(options.cumulative, rng, ticket)
     ticket[EXPLORES] = 1.0
     ticket[WEIGHT] = 0.0
     ticket[WEIGHT_CHECK] = 0.0
@@ -280,8 +206,7 @@ def choose(
         active = state.standing[: state.counters[N_ACTIVE]]
         n = undominated_estimates(active, state.estimates, state.scratch)
         arm = state.scratch[draw_index(n, rng)]
-        ticket[WEIGHT] = math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
-        ticket[WEIGHT_CHECK] = math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
+        draw_weights(rng, ticket)
     ticket[MATCHES] = 1.0 if tilde_distribution(state.counters[ROUND] + 1, options, rng) else 0.0
     return arm, ticket
 
@@ -298,42 +223,16 @@ def update(
     """Take in the outcome of round t; where the resampling succeeded, estimate and test."""
     counters = state.counters
     matched = ticket[MATCHES] == 1.0
-    drawn_arm = int(ticket[DRAWN_ARM])
     if not matched:
         refresh_estimates(state, options)  # theta_hat stays what it was before this round
-    counters[ROUND] += 1
-    state.drawn[drawn_arm] += 1
+    state.drawn[int(ticket[DRAWN_ARM])] += 1
     state.counts[arm] += 1
-    x_mixed, y_mixed = state.x_mixed, state.y_mixed
-    if ticket[EXPLORES] == 1.0:
-        add_to_pool(state, arm, outcome)
-        for i in range(x_mixed.shape[0]):
-            x_mixed[i] = options.contexts[arm, i]
-        add_to_mixup(state, x_mixed, outcome)
-    else:
-        mixup_data(
-            state,
-            options,
-            arm,
-            outcome,
-            int(ticket[BASIS]),
-            drawn_arm,
-            ticket[WEIGHT],
-            ticket[WEIGHT_CHECK],
-            x_mixed,
-            y_mixed,
-        )
-        add_to_mixup(state, x_mixed, y_mixed)
-    if matched:
-        add_to_estimator(state, options, arm, outcome)
-        if options.frozen:
-            mixup(state)
-            pseudo_y(state, options, arm, outcome)
-        if counters[ROUND] - counters[CHECKED] >= options.check_every:
-            counters[CHECKED] = counters[ROUND]
-            refresh_estimates(state, options)
-            confidence_bound(state, options, state.radii)
-            eliminate(state, options)
+    add_round(state, options, arm, outcome, ticket)
+    if matched and counters[ROUND] - counters[CHECKED] >= options.check_every:
+        counters[CHECKED] = counters[ROUND]
+        refresh_estimates(state, options)
+        confidence_bound(state, options, state.radii)
+        eliminate(state, options)
 
 
 @kernel
@@ -342,12 +241,7 @@ def refresh_estimates(state: PFIwRState, options: PFIwROptions) -> None:
     if state.counters[STALE] == 0:
         return
     estimator(state, options)
-    for k in state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]]:
-        for metric in range(state.theta_hat.shape[1]):
-            value = 0.0
-            for i in range(options.support[k, 0], options.support[k, 1] + 1):
-                value += options.contexts[k, i] * state.theta_hat[i, metric]
-            state.estimates[k, metric] = value
+    estimate_arms(state, options, state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]])
 
 
 @kernel
@@ -441,6 +335,7 @@ ALGORITHM = Algorithm(
     paper="Kim, Iyengar, Zeevi: Learning the Pareto front using bootstrapped observation samples",
     guarantee="none: as printed its widths do not hold (see the documentation of the algorithm); for research",
     guarantees=False,
+    setting="linear contexts",
     settings=PFIwR,
     init=init,
     kernels=(

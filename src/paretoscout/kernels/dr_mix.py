@@ -1,32 +1,141 @@
-"""The estimators of PFIwR, by the names of their equations in the paper.
+"""The estimators of PFIwR, by the names of their equations in the paper, and those it compares them with.
 
-*Learning the Pareto Front Using Bootstrapped Observation Samples*: `exploration_set`, `mix_number`,
-`mixup_data`, `mixup`, `tilde_distribution`, `pseudo_y` and `estimator` below carry the labels of its
-equations; `linear_basis` stands in `algorithms/pfiwr.py`, for it is computed once, with numpy.
+*Learning the Pareto Front Using Bootstrapped Observation Samples*: `linear_basis`, `exploration_set`,
+`mix_number`, `mixup_data`, `mixup`, `tilde_distribution`, `pseudo_y` and `estimator` below carry the labels of its
+equations.
 
 Everything is in the coordinates of the left singular vectors u_1, ..., u_d of X = [x_1, ..., x_K]. There the
 context basis sqrt(lambda_i) u_i is a multiple of the i-th unit vector and X X^T = diag(lambda); the ridge
 terms are the same in all rotated coordinates. With unit vectors as contexts nothing is rotated.
 
-`state` and `options` are any NamedTuples that have the fields used here: those of PFIwR.
+`state` and `options` are any NamedTuples that have the fields used here: those of PFIwR, and those of the
+estimators on their own (`EstimatorState`, at the end), which `estimators.py` makes public.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .algebra import add_outer_product, copy_into, factorise, solve
-from .arrays import FloatArray
+from .arrays import BoolArray, FloatArray, IntArray
 from .compile import kernel
+from .draws import draw_category, draw_index
+
+F = TypeVar("F", bound=Callable[..., Any])
+State = TypeVar("State", bound=Any)
+
+
+def inlined(function: F) -> F:
+    """Compile a kernel that becomes part of the kernels that call it: handing a state on costs 5 to 10% of a round."""
+    compiled = kernel(function)
+    if compiled is not function:
+        compiled.targetoptions["forceinline"] = True  # type: ignore[attr-defined]
+    return compiled
+
 
 # Entries of state.counters.
 ROUND = 0  # t, rounds completed
 MATCHED = 1  # rounds in which the resampling succeeded
 POOL_SIZE = 2  # exploration rounds, all kept for reuse
 STALE = 3  # 1: theta_hat has yet to take in the last matched round
+
+# Entries of a ticket: what was drawn for a round before its outcome came in.
+EXPLORES, MATCHES, BASIS, DRAWN_ARM, WEIGHT, WEIGHT_CHECK = range(6)
+
+
+def linear_basis(contexts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """eq. (linear_basis): singular values s (d,), vectors U (d, d) and V (K, d) with X = contexts^T = U diag(s) V^T.
+
+    Where X X^T is diagonal its eigenvectors are taken to be the unit vectors: with repeated singular values any
+    rotation of them would do as well, but not as simply. Signs are fixed by the largest entry of each u_i.
+    """
+    gram = contexts.T @ contexts
+    s = np.sqrt(np.diag(gram))
+    if np.count_nonzero(gram) == np.count_nonzero(s) == len(s):
+        return s, np.eye(len(s)), contexts / s
+    V, s, Ut = np.linalg.svd(contexts, full_matrices=False)
+    signs = np.sign(Ut[np.arange(len(s)), np.argmax(np.abs(Ut), axis=1)])
+    return s, (Ut * signs[:, None]).T, V * signs
+
+
+def rank(contexts: FloatArray, s: FloatArray) -> int:
+    """Return how many dimensions the contexts span, from their singular values; the rest needs all d."""
+    return int(np.count_nonzero(s > s.max(initial=0.0) * max(contexts.shape) * np.finfo(float).eps))
+
+
+def context_options(contexts: FloatArray, s: FloatArray, U: FloatArray, V: FloatArray) -> dict[str, Any]:
+    """Return the options that describe the contexts, from their `linear_basis`."""
+    d = contexts.shape[1]
+    rotated = np.ascontiguousarray(contexts @ U)
+    rotated[np.abs(rotated) < 1e-14 * np.abs(rotated).max()] = 0.0  # rounding of the rotation
+    nonzero = rotated != 0.0
+    support = np.column_stack([nonzero.argmax(axis=1), d - 1 - nonzero[:, ::-1].argmax(axis=1)])
+    support[~nonzero.any(axis=1)] = (0, -1)
+    shares = nonzero.astype(float).T @ nonzero.astype(float) > 0
+    reach = d - 1 - shares[:, ::-1].argmax(axis=1)
+
+    norms = np.abs(V).sum(axis=0)
+    cumulative = np.cumsum(np.abs(V) / norms, axis=0).T
+    for row, v in zip(cumulative, V.T, strict=True):
+        row[np.flatnonzero(v)[-1] :] = 1.0  # see draw_category
+    return {
+        "contexts": rotated,
+        "support": support.astype(np.int64),
+        "reach": reach.astype(np.int64),
+        "lambdas": s * s,
+        "signed_norms": np.ascontiguousarray((np.sign(V) * norms).T),
+        "cumulative": np.ascontiguousarray(cumulative),
+    }
+
+
+def empty_sums(K: int, d: int, L: int, ridge: float = 0.5) -> dict[str, Any]:
+    """Return the fields of a state before the first round; `ridge` is the multiple of I in eq. (mixup)."""
+    return {
+        "explored": np.zeros(K, np.int64),
+        "pool_outcomes": np.zeros((0, L)),
+        "pool_next": np.zeros(0, np.int64),
+        "pool_before": np.zeros(0, np.int64),
+        "pool_uses": np.zeros(0, np.int64),
+        "pool_start": np.full(K, -1, np.int64),
+        "pool_cursor": np.full(K, -1, np.int64),
+        "pool_last": np.full(K, -1, np.int64),
+        "mix_factor": ridge * np.eye(d),
+        "mix_reach": np.arange(d, dtype=np.int64),
+        "mix_right": np.zeros((d, L)),
+        "gram": np.zeros((d, d)),
+        "right": np.zeros((d, L)),
+        "frozen_right": np.zeros((d, L)),
+        "factor": np.zeros((d, d)),
+        "reach": np.zeros(d, np.int64),
+        "theta_check": np.zeros((d, L)),
+        "theta_hat": np.zeros((d, L)),
+        "estimates": np.zeros((K, L)),
+        "ticket": np.zeros(6),
+        "x_mixed": np.zeros(d),
+        "y_mixed": np.zeros(L),
+    }
+
+
+def reserve(state: State, rounds: int) -> State:
+    """Return the state with room for the outcomes of `rounds` more exploration rounds."""
+    capacity = len(state.pool_uses)
+    needed = int(state.explored.sum()) + rounds
+    if needed <= capacity:
+        return state
+    room = max(needed, 2 * capacity)
+
+    def longer(array: NDArray[Any]) -> NDArray[Any]:
+        grown = np.zeros((room, *array.shape[1:]), array.dtype)  # pages that are never used cost nothing
+        grown[:capacity] = array
+        return grown
+
+    fields = ("pool_outcomes", "pool_next", "pool_before", "pool_uses")
+    return state._replace(**{name: longer(getattr(state, name)) for name in fields})
 
 
 @kernel
@@ -44,6 +153,23 @@ def exploration_set(state: Any, options: Any, drawn_arm: int) -> bool:
     """
     t = state.counters[ROUND] + 1
     return state.explored[drawn_arm] <= gamma(t, options) / t * (state.drawn[drawn_arm] + 1)
+
+
+@inlined
+def draw_from_basis(cumulative: FloatArray, rng: np.random.Generator, ticket: FloatArray) -> int:
+    """Draw a vector of the context basis, i uniform, and for it an arm from pi^(i); return the arm."""
+    basis = draw_index(cumulative.shape[0], rng)
+    arm = draw_category(cumulative[basis], rng)
+    ticket[BASIS] = basis
+    ticket[DRAWN_ARM] = arm
+    return arm
+
+
+@inlined
+def draw_weights(rng: np.random.Generator, ticket: FloatArray) -> None:
+    """Draw w and w' of eq. (mixup_data): uniform, of mean 0 and variance 1."""
+    ticket[WEIGHT] = math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
+    ticket[WEIGHT_CHECK] = math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
 
 
 @kernel
@@ -138,6 +264,14 @@ def add_to_mixup(state: Any, x: FloatArray, y: FloatArray) -> None:
     add_outer_product(state.mix_factor, state.mix_reach, x)
 
 
+@inlined
+def add_plain(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
+    """Add a round as it is to the sums of eq. (mixup). With no other rounds these are the sums of a ridge estimate."""
+    for i in range(state.x_mixed.shape[0]):
+        state.x_mixed[i] = options.contexts[arm, i]
+    add_to_mixup(state, state.x_mixed, outcome)
+
+
 @kernel
 def mixup(state: Any) -> None:
     """eq. (mixup): the exploration-mixed estimator theta_check of all rounds so far."""
@@ -175,6 +309,40 @@ def pseudo_y(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
             state.frozen_right[i, metric] += basis_row + x[i] * (2.0 * outcome[metric] - imputed)
 
 
+@inlined
+def add_matched(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
+    """Add a matched round to the sums of eq. (estimator); those of eq. (mixup) have it already."""
+    add_to_estimator(state, options, arm, outcome)
+    if options.frozen:
+        mixup(state)
+        pseudo_y(state, options, arm, outcome)
+
+
+@inlined
+def add_round(state: Any, options: Any, arm: int, outcome: FloatArray, ticket: FloatArray) -> None:
+    """Take round t into the sums of eqs. (mixup) and (estimator); the ticket says what was drawn for it."""
+    state.counters[ROUND] += 1
+    if ticket[EXPLORES] == 1.0:
+        add_to_pool(state, arm, outcome)
+        add_plain(state, options, arm, outcome)
+    else:
+        mixup_data(
+            state,
+            options,
+            arm,
+            outcome,
+            int(ticket[BASIS]),
+            int(ticket[DRAWN_ARM]),
+            ticket[WEIGHT],
+            ticket[WEIGHT_CHECK],
+            state.x_mixed,
+            state.y_mixed,
+        )
+        add_to_mixup(state, state.x_mixed, state.y_mixed)
+    if ticket[MATCHES] == 1.0:
+        add_matched(state, options, arm, outcome)
+
+
 @kernel
 def estimator(state: Any, options: Any) -> None:
     """eq. (estimator): the DR-mix estimator theta_hat of the matched rounds.
@@ -209,3 +377,171 @@ def estimator(state: Any, options: Any) -> None:
             state.factor[i, j] = state.gram[i, j]
     factorise(state.factor, state.reach)
     solve(state.factor, state.reach, state.theta_hat)
+
+
+@kernel
+def least_squares(state: Any, options: Any) -> None:
+    """theta_hat = G^-1 r, from the sums of `add_to_estimator`; NaN until the arms in them span all d dimensions."""
+    d, n_metrics = state.theta_hat.shape
+    state.counters[STALE] = 0
+    copy_into(state.theta_hat, state.right)
+    for i in range(d):
+        state.reach[i] = options.reach[i]
+        for j in range(i, options.reach[i] + 1):
+            state.factor[i, j] = state.gram[i, j]
+    factorise(state.factor, state.reach)
+    for i in range(d):
+        # what is left of the i-th diagonal element after the rows before it is more than the rounding of G
+        if not state.factor[i, i] > 1e-10 * state.gram[i, i]:
+            for j in range(d):
+                for metric in range(n_metrics):
+                    state.theta_hat[j, metric] = math.nan
+            return
+    solve(state.factor, state.reach, state.theta_hat)
+
+
+@inlined
+def estimate_arms(state: Any, options: Any, arms: IntArray) -> None:
+    """x_k^T theta_hat of the arms listed."""
+    for k in arms:
+        for metric in range(state.theta_hat.shape[1]):
+            value = 0.0
+            for i in range(options.support[k, 0], options.support[k, 1] + 1):
+                value += options.contexts[k, i] * state.theta_hat[i, metric]
+            state.estimates[k, metric] = value
+
+
+# The estimators on their own: rounds come from outside, what is random about them is drawn here.
+
+
+class EstimatorOptions(NamedTuple):
+    contexts: FloatArray  # (K, d) contexts in the coordinates of u_1, ..., u_d
+    support: IntArray  # (K, 2) first and last non-zero coordinate of each context
+    reach: IntArray  # (d,) last coordinate that shares a context with each coordinate
+    lambdas: FloatArray  # (d,) squared singular values of X
+    signed_norms: FloatArray  # (d, K) ||v_i||_1 sign(v_ik)
+    cumulative: FloatArray  # (d, K) cumulative probabilities of pi^(i)
+    arms: IntArray  # (K,) 0, ..., K - 1
+    regularised: bool  # no: least squares
+    mixes: bool  # exploitation rounds are mixed with reused samples
+    doubly_robust: bool  # eq. (estimator), imputed with the ridge or exploration-mixed estimate
+    frozen: bool  # each round keeps the imputation it had
+    delta: float  # resampling fails with probability delta / (t + 1)^2
+
+
+class EstimatorState(NamedTuple):
+    explored: IntArray  # (K,) exploration rounds of the arm
+    pool_outcomes: FloatArray  # (capacity, L) outcomes of exploration rounds; see mix_number
+    pool_next: IntArray  # (capacity,) next sample of the same arm
+    pool_before: IntArray  # (capacity,) start of the block before the one that begins here
+    pool_uses: IntArray  # (capacity,) how often it was reused
+    pool_start: IntArray  # (K,) start of the block of least use
+    pool_cursor: IntArray  # (K,) next sample to reuse
+    pool_last: IntArray  # (K,) newest sample
+    mix_factor: FloatArray  # (d, d) Cholesky factor of the Gram matrix of eq. (mixup)
+    mix_reach: IntArray  # (d,)
+    mix_right: FloatArray  # (d, L) right-hand side of eq. (mixup)
+    gram: FloatArray  # (d, d) G, upper triangle
+    right: FloatArray  # (d, L) r
+    frozen_right: FloatArray  # (d, L) summed pseudo-rewards, imputation frozen
+    factor: FloatArray  # (d, d) working space of eq. (estimator)
+    reach: IntArray  # (d,)
+    theta_check: FloatArray  # (d, L) imputation: the ridge or exploration-mixed estimate
+    theta_hat: FloatArray  # (d, L) the estimate, in the coordinates of u_1, ..., u_d
+    estimates: FloatArray  # (K, L) X^T theta_hat
+    counters: IntArray  # (5,) see here and above
+    ticket: FloatArray  # (6,) what was drawn for the round
+    x_mixed: FloatArray  # (d,) working space of eq. (mixup_data)
+    y_mixed: FloatArray  # (L,)
+
+
+DRAWN = 4  # entry of counters; 1: the arm of the context basis is drawn for the next round
+
+
+@kernel
+def draw_arm(state: EstimatorState, options: EstimatorOptions, rng: np.random.Generator) -> int:
+    """Draw the arm of the context basis that belongs to the next round, and return it; asked again, the same arm.
+
+    An exploitation round is mixed with a sample of this arm, so that one of it must have been explored.
+    """
+    if state.counters[DRAWN] == 0:
+        draw_from_basis(options.cumulative, rng, state.ticket)
+        state.counters[DRAWN] = 1
+    return int(state.ticket[DRAWN_ARM])
+
+
+@kernel
+def take_in(
+    state: EstimatorState, options: EstimatorOptions, arm: int, outcome: FloatArray, ticket: FloatArray
+) -> None:
+    """Take in the outcome (L,) of a round for which the ticket says what was drawn."""
+    if options.doubly_robust and ticket[MATCHES] == 0.0:
+        estimate(state, options)  # theta_hat stays what it was before this round
+    if options.mixes:
+        add_round(state, options, arm, outcome, ticket)
+    else:
+        state.counters[ROUND] += 1
+        if options.regularised:
+            add_plain(state, options, arm, outcome)
+        if ticket[MATCHES] == 1.0:
+            add_matched(state, options, arm, outcome)
+    if not options.doubly_robust:
+        state.counters[STALE] = 1
+    state.counters[DRAWN] = 0
+
+
+@kernel
+def update(
+    state: EstimatorState,
+    options: EstimatorOptions,
+    arm: int,
+    outcome: FloatArray,
+    explored: bool,
+    rng: np.random.Generator,
+) -> None:
+    """Draw what the next round needs and take in its outcome (L,); only estimators that mix look at `explored`."""
+    ticket = state.ticket
+    ticket[EXPLORES] = 1.0
+    if options.mixes and not explored:
+        if state.explored[draw_arm(state, options, rng)] == 0:
+            raise IndexError("the context basis drew an arm that was never explored; draw_arm() says which to explore")
+        ticket[EXPLORES] = 0.0
+        draw_weights(rng, ticket)
+    ticket[MATCHES] = 0.0 if options.regularised else 1.0  # least squares has the sums of matched rounds alone
+    if options.doubly_robust and tilde_distribution(state.counters[ROUND] + 1, options, rng):
+        ticket[MATCHES] = 1.0
+    take_in(state, options, arm, outcome, ticket)
+
+
+@kernel
+def estimate(state: EstimatorState, options: EstimatorOptions) -> None:
+    """Bring theta_hat and the estimates of all arms up to date."""
+    if state.counters[STALE] == 0:
+        return
+    if options.doubly_robust:
+        estimator(state, options)
+    elif options.regularised:
+        mixup(state)
+        copy_into(state.theta_hat, state.theta_check)
+        state.counters[STALE] = 0
+    else:
+        least_squares(state, options)
+    estimate_arms(state, options, options.arms)
+
+
+@kernel
+def update_all(
+    state: EstimatorState,
+    options: EstimatorOptions,
+    arms: IntArray,
+    outcomes: FloatArray,
+    explored: BoolArray,
+    rng: np.random.Generator,
+    path: FloatArray,
+) -> None:
+    """Take in rounds in order: arms (n,), outcomes (n, L). A `path` (n, K, L) is given the estimates after each."""
+    for n in range(arms.shape[0]):
+        update(state, options, arms[n], outcomes[n], explored[n], rng)
+        if path.shape[0] > 0:
+            estimate(state, options)
+            copy_into(path[n], state.estimates)
