@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import paretoscout as ps
 from paretoscout.cli.main import main
 
 
@@ -63,6 +64,23 @@ def test_compare_prints_writes_and_draws(tmp_path: Path) -> None:
     rows = json.loads(run(*arguments, "--json").output)
     assert [row["algorithm"] for row in rows] == ["scout", "multi-pfi", "uniform"]
     assert rows[0]["replicates"] == 5
+
+
+def test_compare_all_runs_what_fits_and_says_why_the_rest_does_not() -> None:
+    done = run("compare", "s5", "--eps", "0.3", "--replicates", "1", "--algorithms", "all", "--max-samples", "3000")
+    assert done.exit_code == 0, done.output
+    for name in ps.algorithms.available():
+        ran = f"\n{name} " in done.output
+        assert ran != (f"not run: {name}: " in done.output), name
+    assert "\nscout " in done.output
+
+
+def test_compare_with_another_goal() -> None:
+    done = run("compare", "s5", "--eps", "0.3", "--replicates", "2", "--goal", "2", "--algorithms", "scout")
+    assert done.exit_code == 0, done.output
+    refused = run("compare", "s5", "--goal", "everything")
+    assert refused.exit_code == 2
+    assert "goal must be 'front', 'cover' or a number" in refused.output
 
 
 def test_compare_says_when_runs_were_cut_off() -> None:

@@ -32,6 +32,9 @@ def easy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setitem(globals(), "EASY", LINEAR)
 
 
+#: Samples for those that plan for a number of them.
+BUDGET = 400
+
 #: Every algorithm as it comes, and those of its settings that change what runs.
 CONTENDERS: dict[str, Settings] = {
     **{name: get(name).settings() for name in available()},
@@ -48,19 +51,38 @@ def name_of(settings: Settings) -> str:
 
 
 def suited(problem: ps.Problem, settings: Settings) -> ps.Problem:
-    """Give arms contexts of their own where an algorithm wants some."""
+    """Give arms contexts of their own where an algorithm wants some, and the first metric where it wants just one."""
     if problem.contexts is None and getattr(settings, "model", None) == "robust":
-        return replace(problem, contexts=np.eye(len(problem.arms)))
+        problem = replace(problem, contexts=np.eye(len(problem.arms)))
+    if resolve(settings)[0].one_metric:
+        theta = None if problem.theta is None else problem.theta[:, :1]
+        problem = replace(
+            problem, metrics=problem.metrics[:1], means=problem.means[:, :1], sigma=problem.sigma[:1], theta=theta
+        )
     return problem
 
 
+def plan(settings: Settings) -> dict[str, Any]:
+    """What is asked of an algorithm besides eps and delta."""
+    record = resolve(settings)[0]
+    return {"budget": BUDGET if record.needs_budget else None, "goal": 1 if record.one_metric else "front"}
+
+
 def simulate(problem: ps.Problem, settings: Settings, **how: Any) -> ps.Result:
-    return ps.simulate(suited(problem, settings), settings, **how)
+    return ps.simulate(suited(problem, settings), settings, **plan(settings), **how)
 
 
 def session_on(settings: Settings, eps: float = 0.3, seed: int = 0) -> Session:
-    setup, _ = setup_of(suited(EASY, settings), settings, eps, 0.1)
+    setup, _ = setup_of(suited(EASY, settings), settings, eps, 0.1, **plan(settings))
     return Session(settings, setup, seed)
+
+
+def zeros(session: Session) -> list[float]:
+    return [0.0] * session.setup.n_metrics
+
+
+def right_answer(problem: ps.Problem, settings: Settings) -> list[bool]:
+    return [bool(optimal) for optimal in ps.pareto_front(suited(problem, settings).means)]
 
 
 def accepts_of(settings: Settings) -> Accepts:
@@ -73,7 +95,8 @@ def play_on(session: Session, problem: ps.Problem, rounds: int, noise: np.random
         if session.done:
             break
         question = session.ask()
-        session.tell(question, problem.means[question.arm] + problem.sigma * noise.standard_normal(2))
+        L = session.setup.n_metrics
+        session.tell(question, problem.means[question.arm, :L] + problem.sigma[:L] * noise.standard_normal(L))
         arms.append(question.arm)
     return arms
 
@@ -83,7 +106,7 @@ def test_solves_an_easy_problem(settings: Settings) -> None:
     result = simulate(EASY, settings, eps=0.3, delta=0.1, replicates=3, max_samples=30_000)
     assert result.stopped.all()
     assert result.success.all()
-    np.testing.assert_array_equal(result.fronts, [[True, True, False, False]] * 3)
+    np.testing.assert_array_equal(result.fronts, [right_answer(EASY, settings)] * 3)
     np.testing.assert_array_equal(result.pulls.sum(axis=1), result.samples)
 
 
@@ -93,6 +116,8 @@ def test_says_who_it_is(settings: Settings) -> None:
     assert algorithm.summary
     assert algorithm.paper
     assert algorithm.guarantee
+    assert algorithm.setting
+    assert not (algorithm.guarantees and algorithm.needs_budget), "what is cut off by a budget has no delta"
     assert algorithm.guarantees == (not algorithm.guarantee.startswith("none"))
     assert get(algorithm.name) is algorithm
 
@@ -145,7 +170,7 @@ def test_restored_while_a_question_is_open(settings: Settings) -> None:
     question = session.ask()
     restored = Session.load(session.dump())
     for one in (session, restored):
-        one.tell(question, [0.5, 0.5])
+        one.tell(question, zeros(session))
     assert session.ask().arm == restored.ask().arm
 
 
@@ -175,14 +200,15 @@ def test_verdicts_name_a_rival(settings: Settings) -> None:
     session = session_on(settings)
     play_on(session, EASY, 20_000, np.random.default_rng(3))
     verdicts = session.verdicts()
-    assert verdicts.status.tolist() == [FRONT, FRONT, DOMINATED, DOMINATED]
-    for k in (2, 3):
+    means, front = suited(EASY, settings).means, right_answer(EASY, settings)
+    assert verdicts.status.tolist() == [FRONT if optimal else DOMINATED for optimal in front]
+    for k in np.flatnonzero(~np.array(front)):
         j = int(verdicts.rival[k])
-        assert (EASY.means[j] > EASY.means[k]).all(), "the named dominator does not dominate"
+        assert (means[j] > means[k]).all(), "the named dominator does not dominate"
 
 
 @contenders
-@pytest.mark.parametrize("outcome", [[np.nan, 0.0], [0.0, np.inf], [0.0], [0.0, 0.0, 0.0], "no", None, [[0.0, 0.0]]])
+@pytest.mark.parametrize("outcome", [[np.nan, 0.0], [0.0, np.inf], [], [0.0, 0.0, 0.0], "no", None, [[0.0, 0.0]]])
 def test_bad_outcomes_never_reach_a_kernel(settings: Settings, outcome: Any) -> None:
     session = session_on(settings)
     question = session.ask()
@@ -190,7 +216,7 @@ def test_bad_outcomes_never_reach_a_kernel(settings: Settings, outcome: Any) -> 
     with pytest.raises(InvalidInput, match="outcome"):
         session.tell(question, outcome)
     assert session.dump() == before
-    session.tell(question, [0.0, 0.0])
+    session.tell(question, zeros(session))
 
 
 @contenders
@@ -199,14 +225,14 @@ def test_bad_arms_never_reach_a_kernel(settings: Settings, arm: Any) -> None:
     session = session_on(settings)
     if accepts_of(settings).unasked:
         with pytest.raises(InvalidInput, match="arm must be a whole number, at least 0 and at most 3"):
-            session.add(arm, [0.0, 0.0])
+            session.add(arm, zeros(session))
     question = session.ask()
     forged = Question(question.number, arm, np.full(99, np.nan))
-    session.tell(forged, [0.0, 0.0])  # what was asked counts, not what was handed back
+    session.tell(forged, zeros(session))  # what was asked counts, not what was handed back
     assert session.verdicts().counts[question.arm] == 1
     for told in (question, 7, None):
         with pytest.raises(InvalidInput, match="asked and not yet told"):
-            session.tell(told, [0.0, 0.0])  # type: ignore[arg-type]
+            session.tell(told, zeros(session))  # type: ignore[arg-type]
 
 
 @contenders
@@ -219,11 +245,14 @@ def test_refuses_by_name_what_it_cannot_take(settings: Settings) -> None:
         with pytest.raises(NotSupported, match=name_of(settings)):
             session.ask()
     if accepts_of(settings).unasked:
-        session.add(0, [0.0, 0.0])
-        assert session.verdicts().counts[0] == 1
+        before = session.verdicts().counts[0]
+        session.add(0, zeros(session))
+        assert session.verdicts().counts[0] == before + 1
     else:
         with pytest.raises(NotSupported, match=name_of(settings)):
-            session.add(0, [0.0, 0.0])
+            session.add(0, zeros(session))
+    if session.setup.n_metrics == 1:
+        return  # no metric can be missing
     partial = np.array([True, False])
     if accepts_of(settings).missing:
         session.tell(question, [0.0, np.nan], partial)
@@ -243,8 +272,9 @@ def test_answers_out_of_order_reach_the_same_verdicts(settings: Settings) -> Non
             break
         questions = [session.ask() for _ in range(7)]
         for question in reversed(questions):
-            session.tell(question, EASY.means[question.arm] + 0.05 * noise.standard_normal(2))
-    assert session.verdicts().status.tolist() == [FRONT, FRONT, DOMINATED, DOMINATED]
+            L = session.setup.n_metrics
+            session.tell(question, EASY.means[question.arm, :L] + 0.05 * noise.standard_normal(L))
+    np.testing.assert_array_equal(session.verdicts().status == FRONT, right_answer(EASY, settings))
 
 
 @contenders
@@ -254,6 +284,25 @@ def test_has_nothing_to_ask_when_done(settings: Settings) -> None:
     assert session.done
     with pytest.raises(NotSupported, match="nothing left to ask"):
         session.ask()
+
+
+@contenders
+def test_refuses_problems_it_is_not_made_for(settings: Settings) -> None:
+    record = resolve(settings)[0]
+    if record.one_metric:
+        with pytest.raises(NotSupported, match=f"'{record.name}' takes problems with one metric only, got 2"):
+            ps.simulate(EASY, settings, budget=BUDGET, replicates=1)
+    if record.needs_budget:
+        with pytest.raises(NotSupported, match=f"'{record.name}' must be told a budget"):
+            ps.simulate(suited(EASY, settings), settings, replicates=1)
+
+
+@contenders
+def test_a_budget_is_never_exceeded(settings: Settings) -> None:
+    result = ps.simulate(suited(EASY, settings), settings, **{**plan(settings), "budget": 61}, eps=0.3, replicates=2)
+    assert (result.samples <= 61).all()
+    if resolve(settings)[0].needs_budget:
+        assert result.stopped.all()
 
 
 @contenders
@@ -267,6 +316,9 @@ def test_one_arm_and_one_metric(settings: Settings) -> None:
 
 @contenders
 def test_identical_arms_are_all_returned(settings: Settings) -> None:
+    record = resolve(settings)[0]
+    if record.one_metric or record.needs_budget or not record.uses_eps:
+        pytest.skip("returns one best arm, or does not know what eps is")
     twins = ps.problems.gaussian([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], sigma=0.05)
     result = simulate(twins, settings, eps=0.4, replicates=2, max_samples=30_000)
     np.testing.assert_array_equal(result.fronts, [[True, True, False]] * 2)
@@ -297,7 +349,7 @@ def test_settings_refuse_a_bad_sigma(settings: Settings, sigma: Any) -> None:
 def test_sigma_per_metric_must_fit(settings: Settings) -> None:
     if not settings.knows_noise:
         pytest.skip("is told no sigma")
-    with pytest.raises(InvalidInput, match=r"one number or 2 of them"):
+    with pytest.raises(InvalidInput, match=r"one number or [12] of them"):
         simulate(EASY, replace(settings, sigma=(0.1, 0.1, 0.1)), replicates=1)
 
 

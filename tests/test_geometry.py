@@ -398,3 +398,33 @@ def test_bad_eps(eps: Any) -> None:
 def test_bad_margin() -> None:
     with pytest.raises(InvalidInput, match="margin must be one number or 2 of them"):
         geometry.M(S5, [1.0, 2.0, 3.0])
+
+
+def test_a_cover_may_leave_out_arms_that_are_little_better() -> None:
+    means = [[1.0, 0.0], [0.95, 0.05], [0.0, 1.0], [0.5, -0.5]]
+    assert not success(means, [False, True, True, False], eps=0.1)
+    assert success(means, [False, True, True, False], eps=0.1, goal="cover")
+    assert not success(means, [False, True, True, False], eps=0.04, goal="cover"), "the first arm is not covered"
+    assert not success(means, [True, False, True, True], eps=0.1, goal="cover"), "the last arm is dominated"
+
+
+def test_a_number_of_arms_of_the_front() -> None:
+    means = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]
+    assert success(means, [True, False, False], goal=1)
+    assert not success(means, [True, False, False], goal=2)
+    assert success(means, [True, True, False], goal=5), "there are no more"
+    assert not success(means, [True, False, True], goal=2)
+
+
+@pytest.mark.parametrize("goal", ["all", 0, 1.5, None, True])
+def test_a_goal_must_be_one(goal: Any) -> None:
+    with pytest.raises(InvalidInput, match="goal"):
+        success([[1.0]], [True], goal=goal)
+
+
+@law(tables(), st.integers(min_value=0), st.floats(0, 2))
+def test_the_whole_front_is_also_a_cover_and_any_number(means: Floats, chosen: int, eps: float) -> None:
+    returned = np.array([chosen >> k & 1 for k in range(len(means))], bool)
+    if success(means, returned, eps=eps):
+        assert success(means, returned, eps=eps, goal="cover")
+        assert success(means, returned, eps=eps, goal=len(means))

@@ -34,6 +34,20 @@ def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
     return int(value)
 
 
+def goal(value: Any) -> str | int:
+    """Return what is asked for: "front", "cover" or a number of arms.
+
+    "front": every Pareto-optimal arm, and no arm that is worse than eps. "cover": arms no worse than eps, such that
+    every Pareto-optimal arm is at most eps better than one of them. A number k: any k arms no worse than eps, or the
+    whole front where it is smaller.
+    """
+    if isinstance(value, str) and value in ("front", "cover"):
+        return value
+    if isinstance(value, str):
+        raise InvalidInput(f"goal must be 'front', 'cover' or a number of arms, got {value!r}")
+    return whole("goal, where it is a number of arms,", value, least=1)
+
+
 def floats(what: str, value: Any, *, own: bool = True) -> Floats:
     """Return real numbers as a float64 array: one of their own, or (`own=False`) perhaps the very array given."""
     problem = f"{what} must be real numbers, got "

@@ -143,8 +143,17 @@ def eps_optimal(means: ArrayLike, eps: ArrayLike = 0.0, directions: Directions =
     return _eps_optimal(y, undominated(y), eps)
 
 
-def success(means: ArrayLike, returned: ArrayLike, eps: ArrayLike = 0.0, directions: Directions = None) -> bool:
-    """Return whether the mask `returned` holds every Pareto-optimal arm and only eps-optimal ones.
+def success(
+    means: ArrayLike,
+    returned: ArrayLike,
+    eps: ArrayLike = 0.0,
+    directions: Directions = None,
+    goal: str | int = "front",
+) -> bool:
+    """Return whether the mask `returned` holds what was asked for, and only eps-optimal arms.
+
+    goal: "front", every Pareto-optimal arm; "cover", for each of these one that is at most eps worse; a number, as many
+    arms, or all Pareto-optimal ones if there are fewer.
 
     >>> success([[1.0, 1.0], [0.75, 0.5]], [True, True])
     False
@@ -156,8 +165,21 @@ def success(means: ArrayLike, returned: ArrayLike, eps: ArrayLike = 0.0, directi
     if chosen.dtype != np.bool_ or chosen.shape != (len(y),):
         got = f"{chosen.dtype} of shape {chosen.shape}"
         raise InvalidInput(f"returned of success must be a mask of {len(y)} booleans, got {got}")
+    return bool(judged(y, chosen[None], checks.per_metric("eps", eps, y.shape[1], least=0.0), checks.goal(goal))[0])
+
+
+def judged(y: Floats, returned: Mask, eps: Floats, goal: str | int) -> Mask:
+    """Return which of many returned sets (R, K) are what was asked for, as in `success`; larger is better in y."""
     front = undominated(y)
-    return bool(np.all(chosen | ~front) and np.all(_eps_optimal(y, front, eps) | ~chosen))
+    right: Mask = np.asarray(~returned[:, ~_eps_optimal(y, front, eps)].any(axis=1))
+    if goal == "front":
+        right &= returned[:, front].all(axis=1)
+    elif goal == "cover":
+        for best in y[front]:
+            right &= returned[:, (y + eps >= best).all(axis=1)].any(axis=1)
+    else:
+        right &= returned.sum(axis=1) >= min(int(goal), int(front.sum()))
+    return right
 
 
 def _eps_optimal(y: Floats, front: Mask, eps: ArrayLike) -> Mask:

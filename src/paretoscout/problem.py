@@ -83,7 +83,8 @@ class Problem:
     means: FloatArray  # (K, L) in the metrics' own units and directions
     sigma: FloatArray  # (L,) noise scale in the metrics' own units
     contexts: FloatArray | None = None  # (K, d)
-    theta: FloatArray | None = None  # (d, L) where the means are contexts @ theta
+    theta: FloatArray | None = None  # (d, L) where the means are contexts @ theta, or `link` of that
+    link: str = "identity"  # or "logistic": outcomes are 0 or 1, their means 1 / (1 + exp(-contexts @ theta))
     rows: tuple[FloatArray, ...] | None = None  # per arm (n, L), where samples are replayed
     noise: str = "sigma given"  # what is assumed of the noise, for people to read
     cost: FloatArray | None = None  # (K,) what one sample of each arm costs; None: all the same

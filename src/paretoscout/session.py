@@ -47,7 +47,7 @@ class Session:
     def __init__(self, algorithm: str | Settings, setup: Setup, seed: int = 0) -> None:
         self.algorithm, self.settings = resolve(algorithm)
         self.setup = setup
-        self.state, self.options = self.algorithm.init(self.settings, setup)
+        self.state, self.options = self.algorithm.start(self.settings, setup)
         self.kernels = self.algorithm.kernels_of(self.state)
         self.rng = algorithm_stream(checks.whole("seed", seed, least=0))
         self.asked = 0

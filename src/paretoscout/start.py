@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import checks
 from .algorithms.contract import Settings, Setup
+from .algorithms.registry import available, get
+from .errors import InvalidInput, MissingExtra, NotSupported
 from .kernels.arrays import FloatArray
 from .problem import Eps, Problem, Units
 
 
-def setup_of(problem: Problem, settings: Settings, eps: Eps | None, delta: float) -> tuple[Setup, Units]:
+def setup_of(
+    problem: Problem,
+    settings: Settings,
+    eps: Eps | None,
+    delta: float,
+    goal: str | int = "front",
+    budget: int | None = None,
+) -> tuple[Setup, Units]:
     """Orient and scale the problem; the algorithm is told the problem's sigma unless its settings say otherwise."""
     units = problem.units(eps)
     sigma, noise = _noise(problem, settings)
@@ -25,8 +36,33 @@ def setup_of(problem: Problem, settings: Settings, eps: Eps | None, delta: float
         bounds=problem.bounds(units),
         cost=1.0 if problem.cost is None else problem.cost,  # type: ignore[arg-type]
         scales=units.scales,
+        link=problem.link,
+        goal=goal,
+        budget=budget,
     )
     return setup, units
+
+
+def fitting(problem: Problem, **asked: Any) -> tuple[list[Settings], dict[str, str]]:
+    """Return all algorithms that can be run on a problem, and why each of the others cannot.
+
+    asked: eps, delta, goal and budget, as for `setup_of`.
+
+    >>> from paretoscout.problems import load
+    >>> chosen, refused = fitting(load("s5"), eps=0.1, delta=0.1)
+    >>> type(chosen[0]).__name__
+    'Scout'
+    """
+    chosen, refused = [], {}
+    for name in available():
+        settings = get(name).settings()
+        try:
+            get(name).start(settings, setup_of(problem, settings, **asked)[0])
+        except (InvalidInput, NotSupported, MissingExtra) as reason:
+            refused[name] = str(reason)
+        else:
+            chosen.append(settings)
+    return chosen, refused
 
 
 def _noise(problem: Problem, settings: Settings) -> tuple[FloatArray | None, str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .algorithms.contract import Algorithm
+from .algorithms.contract import KINDS, Algorithm, Setup
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
@@ -28,17 +28,22 @@ def amount(value: float, metric: Metric) -> str:
     return f"{value:.3g} {metric.unit}".rstrip()
 
 
-def guarantee_of(algorithm: Algorithm, delta: float, metrics: Sequence[Metric], units: Units, assumed: str) -> str:
+#: What is promised, by what was asked for.
+PROMISES = {"front": "all verdicts right", "cover": "every optimal option returned, or one as good,"}
+
+
+def guarantee_of(algorithm: Algorithm, setup: Setup, metrics: Sequence[Metric], units: Units, assumed: str) -> str:
     """Return in plain words what holds with which probability, up to which differences, and what that rests on."""
     if not algorithm.guarantees:
-        return f"none: {algorithm.name} is a heuristic ({assumed})"
+        return f"none: {KINDS[algorithm.kind].format(name=algorithm.name)} ({assumed})"
     eps = [amount(e, metric) for e, metric in zip(units.eps * units.scales, metrics, strict=True)]
     if len(set(eps)) == 1 and len(eps) > 1:
         tolerated = f"{eps[0]} of every metric"
     else:
         tolerated = " and ".join(f"{e} of {metric.name}" for e, metric in zip(eps, metrics, strict=True))
     upto = f", up to {tolerated}" if units.eps.any() else ""
-    return f"all verdicts right with probability {100 * (1 - delta):.10g}%{upto} ({assumed})"
+    promise = PROMISES.get(str(setup.goal), f"{setup.goal} options of the front found")
+    return f"{promise} with probability {100 * (1 - setup.delta):.10g}%{upto} ({assumed})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +72,7 @@ class VerdictTable:
         metrics: Sequence[Metric],
         units: Units,
         algorithm: Algorithm,
-        delta: float,
+        setup: Setup,
         assumed: str,
         basis: Basis | None = None,
     ) -> VerdictTable:
@@ -80,7 +85,7 @@ class VerdictTable:
             estimates=units.original(verdicts.estimates),
             radii=verdicts.radii * units.scales,
             counts=verdicts.counts,
-            guarantee=guarantee_of(algorithm, delta, metrics, units, assumed),
+            guarantee=guarantee_of(algorithm, setup, metrics, units, assumed),
             survives=None if basis is None else basis.survives[:, None] * units.scales,
             remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import FloatArray
 from ..kernels.dispatch import Basis, Verdicts, implement
 
@@ -25,6 +25,9 @@ class Setup:
     sigma: FloatArray | None  # (L,) noise scale; None: nobody knows it
     contexts: FloatArray | None = None  # (K, d)
     theta_max: float | None = None  # largest norm of a column of the parameters, where it is known
+    link: str = "identity"  # or "logistic": a mean is 1 / (1 + exp(-z)) of what is linear in the contexts
+    goal: str | int = "front"  # what is asked for, see `checks.goal`
+    budget: int | None = None  # how many samples there are in all, for those that plan ahead
     explained: bool = False  # whether the means are known to be linear in the contexts
     noise: str = "sigma given"  # what is assumed of the noise, for people to read
     bounds: FloatArray | None = None  # (L, 2) the lowest and the highest outcome there can be; infinite where unknown
@@ -58,6 +61,11 @@ class Setup:
                 raise InvalidInput(
                     f"contexts of a setup must have one row per arm ({self.n_arms}), got {len(checked['contexts'])}"
                 )
+        checked["goal"] = checks.goal(self.goal)
+        if self.budget is not None:
+            checked["budget"] = checks.whole("budget of a setup", self.budget, least=1)
+        if self.link not in ("identity", "logistic"):
+            raise InvalidInput(f"link of a setup must be 'identity' or 'logistic', got {self.link!r}")
         if self.theta_max is not None:
             checked["theta_max"] = checks.number("theta_max of a setup", self.theta_max, least=0.0)
         for name, value in checked.items():
@@ -141,6 +149,15 @@ class Kernels:
         implement(self.state, choose=self.choose, update=self.update, done=self.done)
 
 
+#: What an algorithm sets out to do, and what people are told of its answer where delta means nothing.
+KINDS = {
+    "fixed confidence": "{name} is a heuristic",
+    "cover": "{name} is a heuristic",
+    "fixed budget": "{name} spends its budget and says what looks best then",
+    "regret only": "{name} plays for low regret; the front shown is that of its estimates",
+}
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """One algorithm: its name, its promise and its code.
@@ -157,6 +174,30 @@ class Algorithm:
     settings: type[Settings]
     init: Callable[[Any, Setup], tuple[Any, Any]]
     kernels: tuple[Kernels, ...]
+    kind: str = "fixed confidence"  # one of KINDS
+    setting: str = "arms without contexts"  # what kind of problem it is made for, for people to read
+    one_metric: bool = False  # whether it finds the best arm by a single metric, not a front
+    uses_eps: bool = True  # False: it looks for the exact front whatever eps is, and never stops where arms tie
+    links: tuple[str, ...] = ("identity",)  # how means may depend on contexts
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidInput(f"kind of algorithm {self.name!r} must be one of {', '.join(KINDS)}, got {self.kind!r}")
+
+    @property
+    def needs_budget(self) -> bool:
+        """Whether it must be told how many samples there are."""
+        return self.kind in ("fixed budget", "regret only")
+
+    def start(self, settings: Settings, setup: Setup) -> tuple[Any, Any]:
+        """Return the first state and the options, or say why the algorithm does not fit the problem."""
+        if self.one_metric and setup.n_metrics > 1:
+            raise NotSupported(f"algorithm {self.name!r} takes problems with one metric only, got {setup.n_metrics}")
+        if self.needs_budget and setup.budget is None:
+            raise NotSupported(f"algorithm {self.name!r} must be told a budget: how many samples there are in all")
+        if setup.link != "identity" and setup.link not in self.links:
+            setup = replace(setup, explained=False)  # the contexts do not explain the means as it would take them to
+        return self.init(settings, setup)
 
     def kernels_of(self, state: Any) -> Kernels:
         """Return the functions for a state."""

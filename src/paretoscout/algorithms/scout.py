@@ -82,6 +82,7 @@ ALGORITHM = Algorithm(
     "any kind where a metric has bounds) and, with model='linear' or 'robust', the means are linear in the contexts "
     "(robust: up to the misfit)",
     guarantees=True,
+    setting="arms with or without contexts, linear or not",
     settings=Scout,
     init=init,
     kernels=(scout_tabular.KERNELS, scout_linear.KERNELS, scout_robust.KERNELS),

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ..algorithms.contract import Algorithm, Settings
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NotSupported
+from ..geometry import gaps
 from ..simulation.progress import Progress, compiling, progress_bar
 from ..simulation.replicates import Outcome, Run, cores, in_threads
 from ..simulation.results import rate_interval
@@ -27,6 +28,9 @@ LAST_LOOK_SHARE = 0.8  # of the probability of a false alarm; the looks before i
 
 # Algorithms that claim nothing are run to see what happens, not for as long as it takes.
 UNCLAIMED_SECONDS = 10.0  # a row; if no run gets an answer in that time, those that were begun are failures
+
+#: Gaps below this part of eps are not asked of algorithms that do not know eps.
+HOPELESS = 0.5
 
 KEPT, BROKEN, SKIPPED = "kept", "BROKEN", "skipped"
 FAILS, OPEN = "fails (claims none)", "open (claims none)"  # open: more failures than delta are not proven
@@ -137,7 +141,9 @@ def measure(
     try:
         settings = contender.settings(case)
         run = Run(record, settings, case.problem, case.eps, delta, seed, case.max_samples)
-    except InvalidInput as refusal:
+        if not record.uses_eps and gaps(run.means).required.min() < HOPELESS * run.units.eps.min():
+            raise NotSupported("looks for the exact front, which arms so close leave undecided")
+    except (InvalidInput, NotSupported) as refusal:
         return Row(**head, verdict=SKIPPED, reason=str(refusal))
     with compiling(bar.wanted):
         run.compile()

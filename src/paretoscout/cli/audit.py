@@ -25,7 +25,7 @@ INTERRUPTED_EXIT = 130
 @click.option(
     "--algorithms",
     metavar="NAME[:SETTING=VALUE...],...",
-    help="Which to audit.  [default: all]",
+    help="Which to audit.  [default: all that stop by themselves]",
 )
 @click.option("--delta", "deltas", multiple=True, type=float, help="Repeat for several.  [default: 0.1]")
 @click.option("--family", "families", multiple=True, metavar="NAME", help="Only these cases; repeat for several.")
@@ -62,7 +62,8 @@ def audit(
     from ..audit import measure
     from . import show
 
-    chosen = [named(text) for text in (known.available() if algorithms is None else several(algorithms))]
+    confident = [name for name in known.available() if not known.get(name).needs_budget]
+    chosen = [named(text) for text in (confident if algorithms is None else several(algorithms))]
     cases = instances.cases(families, short)
     n = replicates or (measure.SHORT if short else measure.FULL)
     rows: list[Row] = []

@@ -71,6 +71,16 @@ def _problem_options(command: Any) -> Any:
         ),
         click.option("--arm", metavar="COLUMN", help="Column of a CSV file that names the option."),
         click.option("--max-samples", type=click.IntRange(min=1), help="Give up after so many. [default: 10 million]"),
+        click.option(
+            "--budget", type=click.IntRange(min=1), help="Samples there are in all, for algorithms that plan for it."
+        ),
+        click.option(
+            "--goal",
+            default="front",
+            show_default=True,
+            metavar="front|cover|NUMBER",
+            help="All optimal options, some that come within eps of all of them, or so many of them.",
+        ),
     ):
         command = option(command)
     return command
@@ -100,7 +110,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     stated, settings = _problem(problem, what), _settings(algorithm)
     if not as_json:
         _writable(out)
-    run = {"eps": _eps(what["eps"]), "delta": what["delta"], "seed": what["seed"], "max_samples": what["max_samples"]}
+    run = _run(what)
     screen = show.console()
     if not as_json:
         screen.print(f"{stated.name}: {stated.about or 'which options are Pareto-optimal?'}\n", markup=False)
@@ -140,7 +150,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     default="scout,multi-pfi,uniform",
     show_default=True,
     metavar="NAME[:SETTING=VALUE...],...",
-    help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1",
+    help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1, or all that fit the problem: all",
 )
 @click.option("--replicates", default=100, show_default=True, type=click.IntRange(min=1), help="Runs of each.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads. [default: one per core]")
@@ -162,25 +172,18 @@ def compare(
 ) -> None:
     """Run several algorithms on PROBLEM many times: samples, regret, and how often they were right."""
     from ..simulation.replicates import simulate
+    from ..start import fitting
     from . import show
 
-    stated = _problem(problem, what)
-    chosen = [_settings(text) for text in several(algorithms)]
+    stated, run = _problem(problem, what), _run(what)
+    if algorithms == "all":
+        chosen, refused = fitting(stated, **{name: run[name] for name in ("eps", "delta", "goal", "budget")})
+    else:
+        chosen, refused = [_settings(text) for text in several(algorithms)], {}
     results, interrupted = [], False
     try:
         for settings in chosen:
-            results.append(
-                simulate(
-                    stated,
-                    settings,
-                    eps=_eps(what["eps"]),
-                    delta=what["delta"],
-                    seed=what["seed"],
-                    max_samples=what["max_samples"],
-                    replicates=replicates,
-                    workers=workers,
-                )
-            )
+            results.append(simulate(stated, settings, **run, replicates=replicates, workers=workers))
             if len(results[-1].samples) < replicates:
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -204,6 +207,8 @@ def compare(
             screen.print(f"{who}: {assumed}", style="dim", markup=False)
         if any(summary.stopped_rate < 1 for summary in summaries):
             screen.print("* some runs reached --max-samples; these count as failures")
+        for name, reason in refused.items():
+            screen.print(f"not run: {name}: {reason}", style="dim", markup=False, soft_wrap=True)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         for number, result in enumerate(results):
@@ -217,16 +222,17 @@ def compare(
 @main.command(short_help="List the algorithms and what they promise.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
 def algorithms(as_json: bool) -> None:
-    """List the algorithms: what each does, promises, and where it comes from."""
+    """List the algorithms: what each does, for which problems, what it promises, and where it comes from."""
     from .. import algorithms as known
 
     rows = [known.get(name) for name in known.available()]
     if as_json:
-        fields = ("name", "summary", "guarantees", "guarantee", "paper")
+        fields = ("name", "summary", "kind", "setting", "guarantees", "guarantee", "paper")
         click.echo(json.dumps([{field: getattr(row, field) for field in fields} for row in rows], indent=2))
         return
     for row in rows:
-        click.echo(click.style(row.name, bold=True) + f"\n  {row.summary}\n  guarantee: {row.guarantee}\n  {row.paper}")
+        lines = [row.summary, f"{row.kind}; {row.setting}", f"guarantee: {row.guarantee}", row.paper]
+        click.echo("\n  ".join([click.style(row.name, bold=True), *lines]))
 
 
 @main.command()
@@ -265,6 +271,16 @@ def _settings(text: str) -> Settings:
     """Read NAME[:SETTING=VALUE...]."""
     record, values = named(text)
     return record.settings(**values)
+
+
+def _run(what: dict[str, Any]) -> dict[str, Any]:
+    """What is asked for, as `simulate` and `watch` take it."""
+    goal = what["goal"]
+    return {
+        "eps": _eps(what["eps"]),
+        **{name: what[name] for name in ("delta", "seed", "max_samples", "budget")},
+        "goal": int(goal) if goal.isdecimal() else goal,
+    }
 
 
 def _eps(texts: tuple[str, ...]) -> Any:

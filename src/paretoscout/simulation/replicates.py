@@ -17,7 +17,7 @@ from ..algorithms.registry import resolve
 from ..algorithms.states import copy_state
 from ..environments import environment_of
 from ..errors import InvalidInput
-from ..geometry import eps_optimal, gaps, pareto_front
+from ..geometry import gaps, judged
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, FRONT
 from ..kernels.dispatch import Basis, Verdicts
@@ -45,6 +45,8 @@ def simulate(
     replicates: int = 100,
     seed: int = 0,
     max_samples: int | None = None,
+    budget: int | None = None,
+    goal: str | int = "front",
     workers: int | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -53,6 +55,9 @@ def simulate(
     algorithm: a name (`algorithms.available()`) or a settings object (`algorithms.PFIwR(exploration=0.1)`).
     eps: what difference does not matter: one number, one per metric, or None for the metrics' own (else 0).
     max_samples: a replicate that gets there counts as not stopped and not successful; None: 10 million.
+    budget: how many samples there are in all; algorithms that plan for it must be told, the others are cut off there.
+    goal: what is asked for, and what counts as success. "front": the whole front; "cover": arms that come within eps of
+    every arm of the front; a number: as many arms of the front. What is returned must be optimal up to eps in any case.
     workers: threads; None: one per core. The result depends on the seed alone.
     progress: a bar on standard error; None: where that is a terminal and it takes over two seconds.
 
@@ -69,7 +74,7 @@ def simulate(
         raise InvalidInput(f"problem of simulate must be made by paretoscout.problems, got {type(problem).__name__}")
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
-    run = Run(record, settings, problem, eps, delta, seed, max_samples)
+    run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
     with compiling(progress):
         run.compile()
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
@@ -104,16 +109,20 @@ class Run:
         delta: float,
         seed: int,
         max_samples: int | None,
+        budget: int | None = None,
+        goal: str | int = "front",
     ) -> None:
         self.algorithm, self.settings, self.problem = algorithm, settings, problem
         self.seed = checks.whole("seed of a run", seed, least=0)
         most = DEFAULT_MAX_SAMPLES if max_samples is None else max_samples
         self.cap = checks.whole("max_samples of a run", most, least=1)
-        self.setup, self.units = setup_of(problem, settings, eps, delta)
+        if budget is not None:
+            self.cap = min(self.cap, checks.whole("budget of a run", budget, least=1))
+        self.setup, self.units = setup_of(problem, settings, eps, delta, goal, budget)
         self.environment = environment_of(problem, self.units)
         self.means = self.units.oriented(problem.means)
         self.gaps = gaps(self.means).star
-        self.first_state, self.options = algorithm.init(settings, self.setup)
+        self.first_state, self.options = algorithm.start(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
         model = self.kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
         pooled = "noise the same for all options" if self.kernels.pools_noise and self.setup.sigma is None else ""
@@ -146,8 +155,7 @@ class Run:
         finished.sort(key=lambda outcome: outcome.index)
         fronts = np.array([outcome.returned for outcome in finished])
         stopped = np.array([outcome.stopped for outcome in finished])
-        front, tolerated = pareto_front(self.means), eps_optimal(self.means, self.units.eps)
-        right = fronts[:, front].all(axis=1) & ~fronts[:, ~tolerated].any(axis=1)
+        right = judged(self.means, fronts, self.units.eps, self.setup.goal)
         settings, usual = asdict(self.settings), asdict(self.algorithm.settings())
         changed = [f"{name}={shown(value)}" for name, value in settings.items() if value != usual[name]]
         return Result(
@@ -158,13 +166,15 @@ class Run:
             arms=self.problem.arms,
             metrics=tuple(metric.name for metric in self.problem.metrics),
             assumed=self.assumed,
-            guarantee=guarantee_of(self.algorithm, self.setup.delta, self.problem.metrics, self.units, self.assumed),
+            guarantee=guarantee_of(self.algorithm, self.setup, self.problem.metrics, self.units, self.assumed),
             sigma=self.units.scales * (np.nan if self.setup.sigma is None else self.setup.sigma),
             scales=self.units.scales,
             eps=self.units.eps,
             delta=self.setup.delta,
             seed=self.seed,
             max_samples=self.cap,
+            budget=self.setup.budget,
+            goal=self.setup.goal,
             asked=n_replicates,
             replicates=np.array([outcome.index for outcome in finished]),
             samples=np.array([outcome.samples for outcome in finished]),

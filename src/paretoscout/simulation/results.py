@@ -31,11 +31,13 @@ class Result:
     delta: float
     seed: int
     max_samples: int
+    budget: int | None  # samples there were in all, where the algorithm was told
+    goal: str | int  # "front", "cover", or how many arms of the front
     asked: int  # replicates that were asked for; fewer are here after Ctrl-C
     replicates: IntArray  # (R,) their numbers
     samples: IntArray  # (R,)
     regret: FloatArray  # (R,) cumulative Pareto regret
-    success: BoolArray  # (R,) condition (1): the whole front, and nothing worse than eps
+    success: BoolArray  # (R,) what was asked for (the whole front, unless told otherwise), and nothing worse than eps
     stopped: BoolArray  # (R,) by its own rule, not at max_samples
     fronts: BoolArray  # (R, K) the returned sets; at max_samples the arms not eliminated
     pulls: IntArray  # (R, K) samples of each arm

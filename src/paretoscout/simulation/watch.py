@@ -23,6 +23,8 @@ def watch(
     delta: float = 0.1,
     seed: int = 0,
     max_samples: int | None = None,
+    budget: int | None = None,
+    goal: str | int = "front",
 ) -> Iterator[VerdictTable]:
     """Run an algorithm once and yield its verdicts after every quarter more samples; the last ones are final.
 
@@ -32,7 +34,7 @@ def watch(
     ('arm 1', 'arm 2', 'arm 4')
     """
     record, settings = resolve(algorithm)
-    run = Run(record, settings, problem, eps, delta, seed, max_samples)
+    run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
     with compiling(None):
         run.compile()
     replicate = Replicate(run, 0)
@@ -46,7 +48,7 @@ def watch(
             metrics=problem.metrics,
             units=run.units,
             algorithm=record,
-            delta=run.setup.delta,
+            setup=run.setup,
             assumed=run.assumed,
             basis=replicate.basis(),
         )
