@@ -1,6 +1,189 @@
-"""Property tests measure no time: the first call of a kernel may compile it."""
+"""Property tests measure no time: the first call of a kernel may compile it. And servers and workers for studies."""
 
+from __future__ import annotations
+
+import glob
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("paretoscout", deadline=None)
 settings.load_profile("paretoscout")
+
+LONG = os.environ.get("PARETOSCOUT_LONG") == "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "long" in item.keywords and not LONG:
+            item.add_marker(pytest.mark.skip(reason="takes minutes: make audit runs it (PARETOSCOUT_LONG=1)"))
+
+
+def wait_for(what: str, check: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Return the first true answer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = check()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
+        time.sleep(0.01)
+
+
+# PostgreSQL
+
+
+def _binaries() -> Path | None:
+    usual = sorted(glob.glob("/usr/lib/postgresql/*/bin") + glob.glob("/opt/homebrew/opt/postgresql*/bin"))
+    on_path = shutil.which("initdb")
+    folders = [Path(on_path).resolve().parent] if on_path else []
+    for folder in [*folders, *map(Path, reversed(usual))]:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    return None
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a real server, on a folder and a loopback port of its own; it ends with the tests."""
+    psycopg = pytest.importorskip("psycopg")
+    binaries = _binaries()
+    if binaries is None:
+        pytest.skip("no PostgreSQL server on this machine (initdb not found)")
+    user = None
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = "postgres"
+        if subprocess.run(["id", user], capture_output=True, check=False).returncode:
+            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+    folder = Path(tempfile.mkdtemp(prefix="paretoscout-pg-"))
+    if user is not None:
+        shutil.chown(folder, user)
+    how: dict[str, Any] = {"user": user, "cwd": folder}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = folder / "data"
+    initdb = [binaries / "initdb", "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    subprocess.run(list(map(str, initdb)), check=True, capture_output=True, **how)
+    server = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-c", "listen_addresses=127.0.0.1"]
+    # the shell waits for the end of this process, however sudden, and then ends the server
+    watched = '"$@" & server=$!; read _; kill -QUIT $server; wait $server'
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            ["sh", "-c", watched, "sh", *map(str, server), "-c", "fsync=off"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            **how,
+        )
+    address = f"127.0.0.1:{port}"
+
+    def answers() -> bool:
+        try:
+            psycopg.connect(f"postgresql://tester@{address}/postgres").close()
+        except psycopg.OperationalError:
+            assert process.poll() is None, (folder / "log").read_text()
+            return False
+        return True
+
+    try:
+        wait_for("PostgreSQL to start", answers)
+        yield address
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(60)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """An address where there is nothing yet: a schema of its own, for a database of its own takes longer."""
+    import psycopg
+
+    name = f"test_{secrets.token_hex(6)}"
+    address = f"postgresql://tester@{postgres_server}/postgres"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{address}?options=-csearch_path%3D{name}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An address of each back end."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres"))
+    return "memory" if request.param == "memory" else f"sqlite:///{tmp_path / 'study.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An address of each back end that several processes can use."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+# Workers: processes of their own, forked from one that has loaded everything
+
+
+class Workers:
+    """Starts what `study_worker.py` can do, each in a process of its own."""
+
+    def __init__(self) -> None:
+        script = Path(__file__).parent / "study_worker.py"
+        self.process = subprocess.Popen(
+            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def start(self, job: str, **how: Any) -> int:
+        """Return the number of a new process that does a job."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"job": job, **how}) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def kill(self, number: int) -> None:
+        os.kill(number, signal.SIGKILL)
+        self.wait(number)
+
+    def wait(self, number: int) -> None:
+        wait_for(f"worker {number} to end", lambda: not _lives(number), 300.0)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(60)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+def _lives(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Workers]:
+    if not hasattr(os, "fork"):
+        pytest.skip("workers are forked")
+    started = Workers()
+    yield started
+    started.close()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .session import Session
     from .simulation.replicates import simulate
     from .simulation.results import Result, load_result
+    from .study import Study, analyze
     from .theory import characteristic_time, regret_lower_bound, sample_lower_bound, sample_upper_bound, t_gamma
 
 __version__ = "0.1.0"
@@ -32,6 +33,8 @@ _homes = {
     "Problem": "problem",
     "Result": "simulation.results",
     "Session": "session",
+    "Study": "study",
+    "analyze": "study",
     "characteristic_time": "theory",
     "eps_optimal": "geometry",
     "gaps": "geometry",
@@ -53,7 +56,9 @@ __all__ = [
     "Problem",
     "Result",
     "Session",
+    "Study",
     "algorithms",
+    "analyze",
     "characteristic_time",
     "eps_optimal",
     "estimators",

@@ -3,8 +3,11 @@
 ParetoscoutError
 ├── InvalidInput (a ValueError)        a value is wrong: the message says which, of what, must be what, got what
 ├── UnknownName (a LookupError)        no such algorithm, problem, arm or metric; names the near ones
+├── NameTaken (a ValueError)           a study of that name is there already
+├── Conflict (a ValueError)            a trial was told before, with other values
 ├── NotSupported                       this algorithm cannot do that; the message names the algorithm
 ├── MissingData (a LookupError)        a data set that is not on this machine; the message says how to get it
+├── StorageUnavailable (an OSError)    a database that cannot be reached, is not ours, or has another version
 ├── UnreadableFile (a ValueError)      not one of our files, or written by a newer version
 └── MissingExtra (an ImportError)      a feature whose packages are not installed; gives the install line
 """
@@ -34,12 +37,27 @@ class UnknownName(ParetoscoutError, LookupError):
         super().__init__(f"unknown {kind} {name!r}{hint} Known: {shown}")
 
 
+class NameTaken(ParetoscoutError, ValueError):
+    """A study of that name is there already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"a study named {name!r} is there already: load it with Study.load, or choose another name")
+
+
+class Conflict(ParetoscoutError, ValueError):
+    """A trial was told before, with other values; the first ones stay."""
+
+
 class NotSupported(ParetoscoutError):
     """The algorithm cannot do what was asked of it."""
 
 
 class MissingData(ParetoscoutError, LookupError):
     """A data set that is not on this machine; the message says how to get it."""
+
+
+class StorageUnavailable(ParetoscoutError, OSError):
+    """A database that cannot be reached, belongs to something else, or has another version."""
 
 
 class UnreadableFile(ParetoscoutError, ValueError):

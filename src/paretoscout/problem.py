@@ -132,44 +132,12 @@ class Problem:
         return f"<Problem {self.name!r}: {shape}>"
 
     def units(self, eps: Eps | None = None) -> Units:
-        """Settle eps and the scales: one number keeps the metrics' units, eps per metric becomes the scale.
-
-        None means the metrics' own eps; a metric without one counts as 0, in its own unit.
-        """
-        names = [metric.name for metric in self.metrics]
-        signs = np.array([1.0 if metric.direction == "max" else -1.0 for metric in self.metrics])
-        if eps is not None and np.ndim(eps) == 0 and not isinstance(eps, Mapping):  # type: ignore[arg-type]
-            value = checks.number(f"eps on problem {self.name!r}", eps, least=0.0)
-            return Units(signs, np.ones(len(names)), np.full(len(names), value))
-        if eps is None:
-            given: list[Any] = [metric.eps or 0.0 for metric in self.metrics]
-        elif isinstance(eps, Mapping):
-            for name in eps:
-                if name not in names:
-                    raise UnknownName("metric", name, names)
-            given = [eps.get(metric.name, metric.eps or 0.0) for metric in self.metrics]
-        else:
-            given = list(eps)  # type: ignore[arg-type]
-            if len(given) != len(names):
-                raise InvalidInput(
-                    f"eps on problem {self.name!r} must be one number or {len(names)} of them (one per metric: "
-                    f"{', '.join(names)}), got {len(given)}"
-                )
-        values = np.array(
-            [
-                checks.number(f"eps of metric {name!r}", value, least=0.0)
-                for name, value in zip(names, given, strict=True)
-            ]
-        )
-        scales = np.where(values > 0, values, 1.0)
-        return Units(signs, scales, values / scales)
+        """Settle eps and the scales, see `units_of`."""
+        return units_of(self.metrics, eps, f"problem {self.name!r}")
 
     def bounds(self, units: Units) -> FloatArray | None:
-        """Return each metric's lowest and highest value (L, 2), oriented and scaled; infinite where unknown."""
-        if all(metric.bounds is None for metric in self.metrics):
-            return None
-        given = np.array([metric.bounds or (-np.inf, np.inf) for metric in self.metrics])
-        return np.sort(given * (units.signs / units.scales)[:, None], axis=1) + 0.0  # no negative zero
+        """Return each metric's lowest and highest value (L, 2), see `bounds_of`."""
+        return bounds_of(self.metrics, units)
 
     def theta_max(self, units: Units) -> float:
         """Return the largest norm of a column of the parameters, in scaled units (without contexts: of the means)."""
@@ -177,6 +145,45 @@ class Problem:
         if theta is None:
             theta = np.linalg.lstsq(self.contexts, self.means, rcond=None)[0]  # type: ignore[arg-type]
         return float(np.linalg.norm(units.oriented(theta), axis=0).max())
+
+
+def units_of(metrics: Sequence[Metric], eps: Eps | None, where: str) -> Units:
+    """Settle eps and the scales: one number keeps the metrics' units, eps per metric becomes the scale.
+
+    None means the metrics' own eps; a metric without one counts as 0, in its own unit.
+    """
+    names = [metric.name for metric in metrics]
+    signs = np.array([1.0 if metric.direction == "max" else -1.0 for metric in metrics])
+    if eps is not None and np.ndim(eps) == 0 and not isinstance(eps, Mapping):  # type: ignore[arg-type]
+        value = checks.number(f"eps on {where}", eps, least=0.0)
+        return Units(signs, np.ones(len(names)), np.full(len(names), value))
+    if eps is None:
+        given: list[Any] = [metric.eps or 0.0 for metric in metrics]
+    elif isinstance(eps, Mapping):
+        for name in eps:
+            if name not in names:
+                raise UnknownName("metric", name, names)
+        given = [eps.get(metric.name, metric.eps or 0.0) for metric in metrics]
+    else:
+        given = list(eps)  # type: ignore[arg-type]
+        if len(given) != len(names):
+            raise InvalidInput(
+                f"eps on {where} must be one number or {len(names)} of them (one per metric: "
+                f"{', '.join(names)}), got {len(given)}"
+            )
+    values = np.array(
+        [checks.number(f"eps of metric {name!r}", value, least=0.0) for name, value in zip(names, given, strict=True)]
+    )
+    scales = np.where(values > 0, values, 1.0)
+    return Units(signs, scales, values / scales)
+
+
+def bounds_of(metrics: Sequence[Metric], units: Units) -> FloatArray | None:
+    """Return each metric's lowest and highest value (L, 2), oriented and scaled; infinite where unknown."""
+    if all(metric.bounds is None for metric in metrics):
+        return None
+    given = np.array([metric.bounds or (-np.inf, np.inf) for metric in metrics])
+    return np.sort(given * (units.signs / units.scales)[:, None], axis=1) + 0.0  # no negative zero
 
 
 def _unique(names: Sequence[str], kind: str, problem: str) -> None:

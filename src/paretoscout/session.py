@@ -17,9 +17,20 @@ from .algorithms.registry import get, resolve
 from .algorithms.states import arrays_of, with_arrays
 from .errors import InvalidInput, NotSupported, UnreadableFile
 from .files import pack, unpack
-from .kernels.arrays import BoolArray, FloatArray
-from .kernels.dispatch import Verdicts
+from .kernels.arrays import BoolArray, FloatArray, IntArray
+from .kernels.compile import per_state
+from .kernels.dispatch import Verdicts, update
 from .streams import algorithm_stream
+
+
+def _feed(
+    state: Any, options: Any, arms: IntArray, ticket: FloatArray, outcomes: FloatArray, observed: BoolArray
+) -> None:
+    for row in range(arms.shape[0]):
+        update(state, options, arms[row], ticket, outcomes[row], observed[row])
+
+
+feeder = per_state(_feed)
 
 
 class Question(NamedTuple):
@@ -83,12 +94,27 @@ class Session:
         self._update(kept.arm, kept.ticket, values, mask)
         self.pending[kept.arm] -= 1
 
+    def forget(self, number: int) -> None:
+        """Take a question back: it will not be answered."""
+        self.pending[self.open.pop(number).arm] -= 1
+
     def add(self, arm: int, outcome: Any, observed: Any = None) -> None:
         """Take in a measurement that was not asked for."""
         self._require("unasked", "data it did not ask for")
         arm = checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)
         values, mask = self._checked_outcome(outcome, observed)
         self._update(arm, np.zeros(self.kernels.ticket_size), values, mask)
+
+    def add_many(self, arms: IntArray, outcomes: FloatArray, observed: BoolArray) -> None:
+        """Take in many measurements that were not asked for, one after the other: (n,), (n, L) and (n, L).
+
+        They are not checked: that they are finite, within bounds, and of arms that exist, is for the caller to see to.
+        """
+        self._require("unasked", "data it did not ask for")
+        if not observed.all():
+            self._require("missing", "outcomes that lack metrics")
+        self.state = self.kernels.reserve(self.state, len(arms))
+        feeder(self.state)(self.state, self.options, arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from .algorithms.contract import KINDS, Algorithm, Setup
+from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
@@ -30,6 +30,20 @@ def amount(value: float, metric: Metric) -> str:
 
 #: What is promised, by what was asked for.
 PROMISES = {"front": "all verdicts right", "cover": "every optimal option returned, or one as good,"}
+
+
+def assumptions(kernels: Kernels, settings: Settings, setup: Setup) -> str:
+    """Return what is assumed of the noise and the means, for people to read."""
+    model = kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
+    pooled = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
+    return "; ".join(filter(None, [setup.noise, pooled, model]))
+
+
+def shown(value: Any) -> str:
+    """Return a setting as people write it."""
+    if isinstance(value, tuple):
+        return ",".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def guarantee_of(algorithm: Algorithm, setup: Setup, metrics: Sequence[Metric], units: Units, assumed: str) -> str:

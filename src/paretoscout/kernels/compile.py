@@ -63,6 +63,15 @@ def uncached(function: F) -> F:
     return function if config.DISABLE_JIT else cast(F, numba.njit(cache=False, **FLAGS, **NO_COUNTING)(function))
 
 
+def per_state(function: F) -> Callable[[Any], F]:
+    """Compile a loop over an algorithm's kernels; return what gives the version to use for a state.
+
+    The cache would remember the class of a foreign state, and fail to load where its module is missing.
+    """
+    ours, foreign = kernel(function), uncached(function)
+    return lambda state: ours if type(state).__module__.partition(".")[0] == PACKAGE else foreign
+
+
 def _compile(function: F, extra: Any) -> F:
     if config.DISABLE_JIT:
         return function

@@ -5,10 +5,11 @@
 <Problem 'gaussian': 3 arms, 2 metrics>
 """
 
+from ..frames import read_csv
 from .built_in import available, card, fetch, load
 from .catalogue import DATASETS
 from .datasets import Dataset
-from .make import gaussian, linear, read_csv, table
+from .make import gaussian, linear, table
 
 __all__ = [
     "DATASETS",

@@ -12,10 +12,11 @@ import numpy as np
 
 from .. import checks
 from ..errors import InvalidInput, UnknownName
+from ..frames import read_csv
 from ..problem import Metric, Problem
 from .catalogue import DATASETS
 from .datasets import RAW, Dataset
-from .make import gaussian, linear, read_csv, table
+from .make import gaussian, linear, table
 
 
 def available() -> dict[str, str]:

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, UnknownName
+from ..frames import read_csv
 from ..kernels.arrays import FloatArray
 from ..problem import Metric, Problem
 from .datasets import Columns, Dataset, Upstream
-from .make import gaussian, read_csv, table
+from .make import gaussian, table
 
 _DATA = resources.files("paretoscout.problems") / "data"
 _SIMULATED = "normal, simulated: the table has one value per design; sigma a tenth of the deviation over the designs"

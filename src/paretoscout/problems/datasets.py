@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import MissingData, MissingExtra, UnreadableFile
+from ..frames import read_csv
 from ..problem import Metric, Problem
-from .make import read_csv
 
 #: Where files of public repositories are, by owner/name/commit/path.
 RAW = "https://raw.githubusercontent.com"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..errors import InvalidInput, UnknownName
+from ..errors import InvalidInput
+from ..frames import Columns
 from ..kernels.arrays import FloatArray
 from ..problem import Metric, Problem
 
@@ -117,7 +114,7 @@ def table(
             f"metrics of problem {name!r} must be {{column: 'min' or 'max'}} or Metric objects, at least one, "
             f"got {metrics!r}"
         )
-    columns = _Columns(frame, name)
+    columns = Columns(frame, f"problem {name!r}")
     labels = columns.labels(arm)
     values = np.column_stack([columns.numbers(metric.name) for metric in metrics])
     arms = tuple(dict.fromkeys(labels))
@@ -152,78 +149,6 @@ def table(
         rows=rows,
         noise="sigma assumed: the largest within an option",
     )
-
-
-def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
-    """Read a CSV file with a header into a dict of columns, ready for `table`. Blank lines are skipped."""
-    source = Path(path) if isinstance(path, str) else path
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    except FileNotFoundError:
-        raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise InvalidInput(f"{path} must be a CSV file in UTF-8, but: {problem}") from None
-    if len(rows) < 2:
-        raise InvalidInput(f"{path} must have a header and at least one row, got {len(rows)} lines")
-    header = rows[0]
-    for column in header:
-        if header.count(column) > 1:
-            raise InvalidInput(f"columns of {path} must have different names, got {column!r} twice")
-    for number, row in enumerate(rows[1:], start=1):
-        if len(row) != len(header):
-            raise InvalidInput(f"row {number} of {path} must have {len(header)} fields, got {len(row)}")
-    return {column: [row[position] for row in rows[1:]] for position, column in enumerate(header)}
-
-
-class _Columns:
-    """The columns of a pandas, polars or pyarrow table, or of a dict."""
-
-    def __init__(self, frame: Any, problem: str) -> None:
-        # pyarrow tables spell it column_names; iterating a dict gives its keys
-        names = getattr(frame, "column_names", None) or getattr(frame, "columns", frame)
-        if isinstance(frame, str) or not hasattr(names, "__iter__") or not hasattr(frame, "__getitem__"):
-            raise InvalidInput(f"frame of problem {problem!r} must be a table or a dict of columns, got {frame!r}")
-        self.frame, self.problem = frame, problem
-        self.names = list(names)
-        self.n_rows: int | None = None
-
-    def _column(self, name: str) -> Any:
-        if self.names.count(name) != 1:
-            if name in self.names:
-                raise InvalidInput(f"column {name!r} of problem {self.problem!r} must be there once, got it twice")
-            raise UnknownName(f"column of problem {self.problem!r}", name, map(str, self.names))
-        values = np.asarray(self.frame[name])
-        if self.n_rows is None:
-            self.n_rows = len(values)
-        if len(values) != self.n_rows or not self.n_rows:
-            raise InvalidInput(
-                f"columns of problem {self.problem!r} must be equally long and not empty, "
-                f"but {name!r} has {len(values)} rows and another {self.n_rows}"
-            )
-        return values
-
-    def labels(self, name: str) -> list[str]:
-        """The names of the arms, row by row."""
-        values = self._column(name)
-        for row, value in enumerate(values):
-            if value is None or value != value or str(value) in ("", "<NA>"):
-                raise InvalidInput(
-                    f"column {name!r} of problem {self.problem!r} must name an arm in every row, "
-                    f"got {value!r} in row {row}"
-                )
-        return [str(value) for value in values]
-
-    def numbers(self, name: str) -> FloatArray:
-        """A column of finite numbers; texts that spell numbers will do."""
-        values = self._column(name)
-        what = f"column {name!r} of problem {self.problem!r}"
-        if values.dtype.kind in "US" or (values.dtype == object and isinstance(values[0], str)):
-            try:
-                values = values.astype(float)
-            except ValueError as problem:
-                raise InvalidInput(f"{what} must hold numbers, but: {problem}") from None
-        return checks.finite(what, checks.floats(what, values))
 
 
 def _arm_names(names: Sequence[str] | None, n_arms: int, problem: str) -> tuple[str, ...]:

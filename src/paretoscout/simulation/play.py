@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import PACKAGE, kernel, uncached
+from ..kernels.compile import per_state
 from ..kernels.dispatch import choose, done, draw, update
 
 
@@ -51,11 +50,4 @@ def _play(
     return done(state, options)
 
 
-play = kernel(_play)
-# The cache would remember the class of a foreign state, and fail to load where its module is missing.
-_play_uncached = uncached(_play)
-
-
-def player(state: Any) -> Callable[..., bool]:
-    """Return the compiled loop to use for a state."""
-    return play if type(state).__module__.partition(".")[0] == PACKAGE else _play_uncached
+player = per_state(_play)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ..kernels.dispatch import Basis, Verdicts
 from ..problem import Eps, Problem
 from ..start import setup_of
 from ..streams import algorithm_stream, environment_stream
-from ..verdicts import guarantee_of
+from ..verdicts import assumptions, guarantee_of, shown
 from .play import LOGGED, PLAYED, Log, player
 from .progress import Progress, compiling, progress_bar
 from .results import Result
@@ -124,9 +123,7 @@ class Run:
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.start(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
-        model = self.kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
-        pooled = "noise the same for all options" if self.kernels.pools_noise and self.setup.sigma is None else ""
-        self.assumed = "; ".join(filter(None, [self.setup.noise, pooled, model]))
+        self.assumed = assumptions(self.kernels, settings, self.setup)
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
@@ -242,13 +239,6 @@ class Replicate:
         self.log.regret[self.log.counters[LOGGED] :] = regret
         returned = verdicts.status == FRONT if self.stopped else verdicts.status != DOMINATED
         return Outcome(self.index, self.samples, regret, self.stopped, returned, verdicts.counts, self.log.regret)
-
-
-def shown(value: Any) -> str:
-    """Return a setting as people write it."""
-    if isinstance(value, tuple):
-        return ",".join(map(shown, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def in_threads(

@@ -1,0 +1,102 @@
+"""What a storage keeps, and what it promises.
+
+A study is a specification (text, fixed at its creation) and a log of events. The log is the truth: everything else can
+be computed from it. Events are numbered 0, 1, 2, ... without holes, are never changed and never removed (unless the
+whole study is deleted). A snapshot is a shortcut: bytes that stand for all events up to a number.
+
+Every back end keeps these promises, and `tests/storage_contract.py` holds each of them to it:
+
+* What was appended when `writing` was left without an error is there for all readers, in all processes, and stays there
+  if this process is killed. What was appended when it was left by an error is not there at all.
+* Of all who want to write to one study, one is inside `writing` at a time; the others wait. Writers of different
+  studies may wait for one another too.
+* Inside `writing`, `events` shows everything up to this moment: nobody can append in between.
+* Readers never make a writer wait, and never see half of what was appended together.
+* A name is taken by one study at a time, whoever creates it first.
+* Values come back as they went in, floats to the last bit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Kinds of events. See `study/replica.py` for what each does.
+KINDS = ("ask", "tell", "fail", "expire", "data", "arms")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a study.
+
+    number: its place in the log. kind: one of KINDS. trial: the trial it is about, if it is about one. body: what is to
+    be known about it, plain values only. at: when, in seconds since 1970 (UTC), for people to read.
+    """
+
+    number: int
+    kind: str
+    trial: int | None = None
+    body: dict[str, Any] = field(default_factory=dict)
+    at: float = 0.0
+
+
+class Writer(ABC):
+    """What the one who writes may do; handed out by `Storage.writing`."""
+
+    @abstractmethod
+    def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
+        """Return the events with numbers above `after`, in order, those just appended too."""
+
+    @abstractmethod
+    def append(self, events: Sequence[Event]) -> None:
+        """Add events at the end of the log; their numbers go on from the last one."""
+
+    @abstractmethod
+    def snapshot(self, number: int, data: bytes) -> None:
+        """Keep a snapshot that stands for all events up to `number`; older ones may be dropped."""
+
+
+class Storage(ABC):
+    """A place for studies. Safe to use from several threads and, unless in memory, from several processes."""
+
+    @abstractmethod
+    def create(self, name: str, spec: str) -> None:
+        """Begin a study with an empty log, or raise `NameTaken`."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Return the names of all studies, oldest first."""
+
+    @abstractmethod
+    def spec(self, name: str) -> str:
+        """Return the specification of a study, or raise `UnknownName`."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Remove a study and all that belongs to it, or raise `UnknownName`."""
+
+    @abstractmethod
+    def writing(self, name: str) -> AbstractContextManager[Writer]:
+        """Give the right to append to a study; what was appended is kept when the block ends without an error."""
+
+    @abstractmethod
+    def events(self, name: str, after: int = -1, kinds: Sequence[str] | None = None) -> Iterator[Event]:
+        """Yield the events with numbers above `after`, in order, all of them or those of some kinds."""
+
+    @abstractmethod
+    def of_trial(self, name: str, trial: int) -> list[Event]:
+        """Return the events that are about a trial, in order."""
+
+    @abstractmethod
+    def last(self, name: str) -> int:
+        """Return the number of the last event; -1 if there is none."""
+
+    @abstractmethod
+    def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
+        """Return the newest snapshot and its number, if there is one."""
+
+    def close(self) -> None:  # noqa: B027 - nothing to let go of, unless a back end says so
+        """Let go of files and connections. The storage can be used again all the same."""

@@ -1,0 +1,263 @@
+"""What a study still needs, and why an arm has its verdict. Estimates, not guarantees."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.states import copy_state
+from ..environments.gaussian import GaussianEnvironment
+from ..kernels.arrays import FloatArray, IntArray
+from ..kernels.compile import per_state
+from ..kernels.decisions import DOMINATED, FRONT
+from ..kernels.dispatch import done, draw, update
+from ..simulation.play import PLAYED, Log, player
+from ..streams import environment_stream
+from .replica import Replica
+
+#: A simulated future ends after so many samples, or when all of them took so long.
+MOST_SAMPLES = 1_000_000
+SLICE, SECONDS = 2_000, 1.0
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """How many more samples until every arm has its verdict, by simulating the future from what is known now."""
+
+    samples: float  # median
+    low: float  # 10% of the simulated futures need fewer
+    high: float  # 10% need more; infinite: they were not followed to their end
+    uniform: float | None  # median if all arms were measured in turn; None: the algorithm cannot do that
+    by_arm: dict[str, float]  # mean share of each arm
+
+    def __str__(self) -> str:
+        if self.high == 0:
+            return "nothing more to measure"
+        often = f" (uniform sampling: {_about(self.uniform)})" if self.uniform is not None else ""
+        return f"about {_about(self.samples)} more runs, likely {_about(self.low)} to {_about(self.high)}{often}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an arm has its verdict."""
+
+    arm: str
+    verdict: str  # "front", "dominated", "undecided", "withdrawn"
+    rival: str | None  # who dominates it, or who comes nearest to that
+    margins: dict[str, float]  # by how much the rival is better, by metric, in the metric's own unit; negative: worse
+    rests_on: str | None  # the metric on which the verdict hangs
+    samples: int
+    expected: float | None  # more samples of this arm that are expected
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def remaining(replica: Replica, replicates: int, seed: int = 0) -> Remaining:
+    """Simulate futures: means drawn around the estimates, noise as it was told or as it was seen."""
+    names = [replica.arms[arm] for arm in replica.present]
+    if replica.session.done:
+        needs = _for_guards(replica)
+        total = sum(needs.values())
+        return Remaining(total, total, total, None if total else 0.0, {**dict.fromkeys(names, 0.0), **needs})
+    L = len(replica.spec.metrics)
+    estimates, sigma, spread = _known(replica)
+    needed: list[float] = []
+    uniform: list[float] = []
+    pulls = np.zeros(len(names))
+    deadline = time.monotonic() + SECONDS
+    in_turn = replica.accepts.unasked
+    for number in range(replicates):
+        rng = environment_stream(seed, number)
+        environment = GaussianEnvironment(estimates + spread * rng.standard_normal((len(names), L)), sigma)
+        before = replica.session.verdicts().counts
+        played, state = _future(replica, environment, number, deadline)
+        needed.append(played)
+        pulls += replica.session.kernels.verdicts(state, replica.session.options).counts - before
+        if in_turn:
+            uniform.append(_future_in_turn(replica, environment, number, deadline))
+        if time.monotonic() > deadline:
+            break
+    low, middle, high = (float(np.quantile(needed, q, method="nearest")) for q in (0.1, 0.5, 0.9))
+    return Remaining(
+        middle,
+        low,
+        high,
+        float(np.quantile(uniform, 0.5, method="nearest")) if uniform else None,
+        dict(zip(names, (pulls / len(needed)).tolist(), strict=True)),
+    )
+
+
+def _for_guards(replica: Replica) -> dict[str, float]:
+    """Samples until the arms of the front keep or break their guards, if the means are what they seem to be."""
+    needs: dict[str, float] = {}
+    for name in replica.verdicts().front:
+        arm = replica.index[name]
+        for guard in replica.spec.guards:
+            n = float(replica.tally.n[arm, replica.columns.index(guard.metric)])
+            more = 0.0
+            while more < MOST_SAMPLES and not replica.settles(arm, guard, n + more):
+                more = max(more + 1.0, 1.05 * more)
+            needs[name] = max(needs.get(name, 0.0), np.ceil(more) if more < MOST_SAMPLES else np.inf)
+    return needs
+
+
+def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Estimates (K, L), the noise scale (L,) and how far off the estimates may be (K, L); oriented and scaled."""
+    L, units = len(replica.spec.metrics), replica.units
+    n = replica.tally.n[replica.present][:, :L]
+    mean = np.where(n > 0, replica.tally.mean[replica.present][:, :L], np.nan)
+    overall = np.nan_to_num(
+        np.array([column[~np.isnan(column)].mean() if (column == column).any() else 0.0 for column in mean.T])
+    )
+    estimates = units.oriented(np.where(n > 0, mean, overall))
+    if replica.session.setup.sigma is not None:
+        sigma = replica.session.setup.sigma
+    else:
+        squares = replica.tally.squares[replica.present][:, :L].sum(axis=0)
+        sigma = np.sqrt(squares / np.maximum((n - 1).clip(0).sum(axis=0), 1)) / units.scales
+    between = estimates.std(axis=0)
+    spread = np.where(n > 0, sigma / np.sqrt(np.maximum(n, 1)), between)
+    return estimates, np.ascontiguousarray(sigma), spread
+
+
+def _future(replica: Replica, environment: Any, number: int, deadline: float) -> tuple[float, Any]:
+    session = replica.session
+    state = copy_state(session.state)
+    log = Log(np.zeros(0, np.int64), np.zeros(0), np.zeros(1), np.zeros(2, np.int64))
+    L = session.setup.n_metrics
+    gaps, observed, outcome = np.zeros(session.setup.n_arms), np.ones(L, np.bool_), np.empty(L)
+    pending = np.zeros(session.setup.n_arms, np.int64)
+    rng, noise = np.random.default_rng([1, number]), environment_stream(1, number)
+    while log.counters[PLAYED] < MOST_SAMPLES and time.monotonic() < deadline:
+        state = session.kernels.reserve(state, SLICE)
+        if player(state)(state, session.options, environment, gaps, log, pending, observed, outcome, rng, noise, SLICE):
+            return float(log.counters[PLAYED]), state
+    return np.inf, state
+
+
+def _in_turn(
+    state: Any,
+    options: Any,
+    environment: Any,
+    ticket: FloatArray,
+    observed: Any,
+    outcome: FloatArray,
+    counters: IntArray,
+    rng: np.random.Generator,
+    n_rounds: int,
+    n_arms: int,
+) -> bool:
+    for _ in range(n_rounds):
+        if done(state, options):
+            break
+        arm = counters[0] % n_arms
+        draw(environment, arm, rng, outcome)
+        update(state, options, arm, ticket, outcome, observed)
+        counters[0] += 1
+    return done(state, options)
+
+
+_player_in_turn = per_state(_in_turn)
+
+
+def _future_in_turn(replica: Replica, environment: Any, number: int, deadline: float) -> float:
+    session = replica.session
+    state = copy_state(session.state)
+    L = session.setup.n_metrics
+    counters, rng = np.zeros(1, np.int64), environment_stream(2, number)
+    ticket, observed, outcome = np.zeros(session.kernels.ticket_size), np.ones(L, np.bool_), np.empty(L)
+    while counters[0] < MOST_SAMPLES and time.monotonic() < deadline:
+        state = session.kernels.reserve(state, SLICE)
+        if _player_in_turn(state)(
+            state, session.options, environment, ticket, observed, outcome, counters, rng, SLICE, session.setup.n_arms
+        ):
+            return float(counters[0])
+    return np.inf
+
+
+def explanation(replica: Replica, arm: str) -> Explanation:
+    """Put the verdict on an arm into words."""
+    index = replica.index[arm]
+    samples = int(replica.tally.n[index].max())
+    if index in replica.withdrawn:
+        why = replica.withdrawn[index]
+        return Explanation(arm, "withdrawn", None, {}, None, samples, None, f"{arm} is withdrawn: {why}.")
+    broken = replica.breaks(index)
+    if broken is not None:
+        return Explanation(arm, "dominated", None, {}, broken.metric, samples, None, f"{arm} breaks {broken}.")
+    table, k = replica.verdicts(), replica.place[index]
+    metrics = replica.spec.metrics
+    verdict, rival = table.verdicts[k], table.rivals[k]
+    margins: dict[str, float] = {}
+    hinge = None
+    if rival is not None:
+        j = table.arms.index(rival)
+        sign = np.array([1.0 if metric.direction == "max" else -1.0 for metric in metrics])
+        lead = (table.estimates[j] - table.estimates[k]) * sign
+        margins = {metric.name: float(value) for metric, value in zip(metrics, lead, strict=True)}
+        width = table.radii[j] + table.radii[k]
+        known = np.isfinite(width) & (width > 0)
+        # a dominated arm hangs on the metric where the lead is smallest, another on the one where it holds out best
+        hinge = metrics[int(np.argmin(np.where(known, lead / np.where(known, width, 1.0), np.inf)))].name
+    expected = None
+    if verdict == "undecided":
+        expected = remaining(replica, 8).by_arm.get(arm)
+    return Explanation(
+        arm,
+        verdict,
+        rival,
+        margins,
+        hinge,
+        samples,
+        expected,
+        _words(arm, verdict, rival, margins, hinge, samples, expected, metrics),
+    )
+
+
+def _words(
+    arm: str,
+    verdict: str,
+    rival: str | None,
+    margins: dict[str, float],
+    hinge: str | None,
+    samples: int,
+    expected: float | None,
+    metrics: Any,
+) -> str:
+    measured = f"{arm} was measured {samples:,} times."
+    leads = "; ".join(
+        f"{metric.name} {'better' if margins[metric.name] >= 0 else 'worse'} by "
+        f"{abs(margins[metric.name]):.3g} {metric.unit}".rstrip()
+        for metric in metrics
+        if metric.name in margins
+    )
+    if verdict == "dominated":
+        return f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
+    if verdict == "front":
+        near = f" Nearest to dominating it comes {rival}: {leads}." if rival else ""
+        return f"{arm} is on the front: no other option is better in every metric by more than eps.{near} {measured}"
+    against = f" The nearest rival is {rival}: {leads}; it hangs on {hinge}." if rival else ""
+    more = f" About {_about(expected)} more runs of it are expected." if expected is not None else ""
+    return f"{arm} is undecided.{against} {measured}{more}"
+
+
+def _about(number: float | None) -> str:
+    """Write an estimate to two digits.
+
+    >>> _about(1234.0), _about(float("inf"))
+    ('1,200', 'very many')
+    """
+    if number is None or not np.isfinite(number):
+        return "very many"
+    if number < 10:
+        return f"{number:.0f}"
+    digits = int(np.floor(np.log10(number))) - 1
+    return f"{round(number / 10**digits) * 10**digits:,.0f}"
+
+
+__all__ = ["DOMINATED", "FRONT", "Explanation", "Remaining", "explanation", "remaining"]

@@ -1,0 +1,559 @@
+"""Study: real measurements, asked for and told one by one, in batches, late, twice or never."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..algorithms.contract import Settings
+from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, ParetoscoutError, UnknownName, UnreadableFile
+from ..frames import Columns, frame_of
+from ..problem import Metric
+from ..storage import Event, Storage, Writer, storage_of
+from ..verdicts import VerdictTable
+from .encoding import encode
+from .outlook import Explanation, Remaining, explanation, remaining
+from .replica import History, Replica, as_array
+from .spec import Guard, StudySpec, arm_names, make_spec
+
+DEFAULT_STORAGE = "paretoscout.db"
+#: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average.
+SNAPSHOT_EVENTS = 1000
+SNAPSHOT_BYTES_PER_EVENT = 200
+#: Rows of imported data in one event.
+ROWS_PER_EVENT = 5000
+#: Outcomes beyond this, in units of eps, are refused: their squares must be numbers too.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measurement to make: its number, to tell the outcome by, and the arm to measure."""
+
+    number: int
+    arm: str
+
+
+class Study:
+    """A live problem whose outcomes come from outside, kept in durable storage.
+
+    arms: names; or a frame (pandas, polars, pyarrow, dict of columns) with a column of names, "arm" or the first one.
+    metrics: `Metric` objects, or {name: "min" or "max"}.
+    delta: probability of error that is allowed.
+    storage: "memory", a file name, "sqlite:///FILE" or "postgresql://..."; None: the variable PARETOSCOUT_STORAGE, else
+        the file paretoscout.db in the working folder.
+    name: of the study in its storage. If it is there already it is loaded; its settings must be the same, or left out.
+    sigma: noise scale, one number, one per metric, or {name: number}; None: nobody knows it, and noise is normal.
+    guards: limits that options must keep, "latency <= 200": those that break one for sure leave the front.
+    contexts: columns of the frame of arms that may explain the means; categories are encoded, see `features`.
+    algorithm: a name or a settings object, such as `algorithms.Scout(regret_weight=0.9)`.
+    lease: seconds after which an ask that was not told is asked again.
+    goal, budget: as in `simulate`.
+
+    >>> study = Study(arms=["a", "b"], metrics={"quality": "max"}, sigma=0.01, storage="memory")
+    >>> while not study.done:
+    ...     trial = study.ask()
+    ...     study.tell(trial, {"quality": 1.0 if trial.arm == "a" else 0.5})
+    >>> study.front()
+    ['a']
+    """
+
+    def __init__(
+        self,
+        arms: Any = None,
+        metrics: Sequence[Metric] | Mapping[str, str] | None = None,
+        *,
+        delta: float = 0.05,
+        storage: str | Path | Storage | None = None,
+        name: str = "study",
+        sigma: Any = None,
+        guards: Sequence[str | Guard] = (),
+        contexts: Sequence[str] = (),
+        algorithm: str | Settings = "scout",
+        seed: int = 0,
+        lease: float = 3600.0,
+        goal: str | int = "front",
+        budget: int | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise InvalidInput(f"name of a study must be a text in one line, not empty, got {name!r}")
+        self.name = name
+        self._clock, self._lock = clock, threading.RLock()
+        self._replica: Replica | None = None
+        self._next_snapshot = 0  # see _weight
+        spec = None
+        if arms is not None or metrics is not None:
+            if arms is None or metrics is None:
+                raise InvalidInput(
+                    f"a new study must have arms and metrics, got only {'arms' if metrics is None else 'metrics'}"
+                )
+            names, features, rows = _arms(arms, contexts)
+            spec = make_spec(
+                arms=names,
+                metrics=metrics,
+                guards=[guards] if isinstance(guards, (str, Guard)) else guards,
+                features=features,
+                contexts=rows,
+                algorithm=algorithm,
+                delta=delta,
+                sigma=sigma,
+                seed=seed,
+                lease=lease,
+                goal=goal,
+                budget=budget,
+            )
+        # only now: what is wrong leaves no file behind
+        self.storage = storage_of(storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE)
+        if spec is not None:
+            self._create(spec)
+        self.spec = StudySpec.of_text(self.storage.spec(name), name)
+        scales = self.spec.units.scales
+        self._scales = np.concatenate([scales, np.ones(len(self.spec.columns) - len(scales))])
+        if spec is not None and self.spec != spec:
+            differ = [field for field, value in vars(spec).items() if getattr(self.spec, field) != value]
+            raise InvalidInput(
+                f"study {name!r} is there already, with other settings of {', '.join(differ)}: "
+                "choose another name, or load it by its name alone"
+            )
+
+    @classmethod
+    def load(cls, name: str = "study", storage: str | Path | Storage | None = None) -> Study:
+        """Return a study that is there."""
+        return cls(name=name, storage=storage)
+
+    def _create(self, spec: StudySpec) -> None:
+        try:
+            self.storage.create(self.name, spec.text())
+        except NameTaken:
+            return  # compared with what is there
+
+    def __repr__(self) -> str:
+        return f"<Study {self.name!r}: {len(self.spec.arms)} arms, {len(self.spec.metrics)} metrics>"
+
+    # Asking and telling
+
+    def ask(self, n: int | None = None) -> Any:
+        """Return the next trial, or a list of up to n of them to be measured at the same time.
+
+        Trials whose lease is over are asked again first.
+        """
+        count = 1 if n is None else checks.whole("n of ask", n, least=1)
+        with self._writing() as (writer, replica):
+            now = self._clock()
+            events = self._expired(writer, replica, now)
+            trials: list[Trial] = []
+            while len(trials) < count and not (trials and (replica.done or self._budget_spent(replica))):
+                self._check_may_ask(replica, bool(trials))
+                events.append(replica.ask(now))
+                trials.append(Trial(events[-1].number, events[-1].body["arm"]))
+            writer.append(events)
+            self._maybe_snapshot(writer, replica)
+        return trials[0] if n is None else trials
+
+    def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
+        """Take in the outcome of a trial: a number for each metric; some may be left out.
+
+        The same outcome again changes nothing; another one for the same trial is an error, and so is a trial that was
+        never asked. A trial that failed or expired can still be told.
+        """
+        number = _number(trial)
+        row = self._row(values, f"outcome of trial {number}")
+        with self._writing() as (writer, replica):
+            event = self._told(replica, number, row)
+            if event is not None:
+                self._append(writer, replica, event)
+
+    def fail(self, trial: Trial | int, reason: str = "") -> None:
+        """Say that a measurement failed: it costs no data, and is asked again."""
+        number = _number(trial)
+        with self._writing() as (writer, replica):
+            if number not in replica.open and number not in replica.lapsed:
+                self._told_before(number)
+                raise Conflict(f"trial {number} was told already: it did not fail")
+            if number in replica.open:
+                self._append(writer, replica, self._event(replica, "fail", number, {"reason": str(reason)}))
+
+    def tell_frame(self, frame: Any, arm: str = "arm", trial: str | None = None) -> int:
+        """Take in many outcomes at once, all of them or, if a row is wrong, none; return how many were new.
+
+        frame: a table with a column for each metric; cells may be empty. arm: the column that names the arm. trial: the
+        column with the numbers of trials, for rows that were asked for; rows without a number are history, or data that
+        the study did not ask for. These keep the guarantee, as long as nobody looked ahead: which arm was measured, and
+        whether a row is in the table, must not depend on the outcome of that row. `verdicts()` says so.
+        """
+        columns = Columns(frame, "this table")
+        cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
+        if not cells:
+            raise InvalidInput(f"this table must have a column for a metric ({', '.join(self.spec.columns)}), got none")
+        numbers = [None] * columns.n_rows if trial is None else columns.numbers_or_none(trial)
+        names = columns.labels(arm) if trial is None or arm in columns.names else [None] * columns.n_rows
+        empty = [None] * columns.n_rows
+        rows = list(map(list, zip(*(cells.get(name, empty) for name in self.spec.columns), strict=True)))
+        with self._writing() as (writer, replica):
+            tells: dict[int, tuple[int, list[float | None]]] = {}
+            history: list[tuple[str, list[float | None]]] = []
+            self._check_rows(rows, replica)
+            for k, (number, name, row) in enumerate(zip(numbers, names, rows, strict=True)):
+                if number is not None:
+                    whole = checks.whole(f"trial in row {k} of this table", _if_whole(number), least=0)
+                    if tells.setdefault(whole, (k, row))[1] != row:
+                        raise Conflict(f"row {k} of this table tells trial {whole} again, with other values")
+                    if name is not None:
+                        self._check_arm(whole, name, replica, f"row {k} of this table")
+                elif name is None:
+                    raise InvalidInput(f"row {k} of this table must have a trial or name an arm")
+                elif name not in replica.index:
+                    raise UnknownName(f"arm in row {k} of this table:", name, replica.arms)
+                else:
+                    history.append((name, row))
+            if history and not replica.accepts.unasked:
+                raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
+            new = 0
+            for number, (k, row) in tells.items():
+                event = self._told(replica, number, row, f"row {k} of this table: ")
+                if event is not None:
+                    self._append(writer, replica, event)
+                    new += 1
+            for start in range(0, len(history), ROWS_PER_EVENT):
+                chunk = history[start : start + ROWS_PER_EVENT]
+                body = {"arms": [name for name, _ in chunk], "values": [row for _, row in chunk]}
+                self._append(writer, replica, self._event(replica, "data", None, body))
+            return new + len(history)
+
+    # What is known
+
+    @property
+    def done(self) -> bool:
+        """Whether every arm has its verdict."""
+        with self._reading() as replica:
+            return replica.done
+
+    def verdicts(self) -> VerdictTable:
+        """Return what is proven of each arm, with the guarantee and what it rests on."""
+        with self._reading() as replica:
+            return replica.verdicts()
+
+    def front(self) -> list[str]:
+        """Return the arms that are proven to be on the front."""
+        return list(self.verdicts().front)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the contexts, as they were encoded."""
+        return self.spec.features
+
+    @property
+    def withdrawn(self) -> dict[str, str]:
+        """Arms that were withdrawn or broke a guard, and why."""
+        with self._reading() as replica:
+            return {replica.arms[arm]: why for arm, why in replica.withdrawn.items()}
+
+    @property
+    def open(self) -> list[Trial]:
+        """Trials that were asked and neither told nor lapsed, oldest first."""
+        with self._reading() as replica:
+            return [Trial(number, replica.arms[lease.arm]) for number, lease in replica.open.items()]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many trials were asked, told and are open, how many lapsed untold, how many rows were imported."""
+        with self._reading() as replica:
+            return {
+                "asked": replica.asked,
+                "told": replica.told,
+                "open": len(replica.open),
+                "lapsed": len(replica.lapsed),
+                "imported": replica.imported,
+            }
+
+    def explain(self, arm: str) -> Explanation:
+        """Say why an arm has its verdict, by how much, and what is still missing."""
+        replica = self._copy()
+        if arm not in replica.index:
+            raise UnknownName("arm", arm, replica.arms)
+        return explanation(replica, arm)
+
+    def remaining(self, replicates: int = 20) -> Remaining:
+        """Estimate how many more samples it takes, and how many it would take to measure all arms equally often."""
+        return remaining(self._copy(), checks.whole("replicates of remaining", replicates, least=1))
+
+    def observations(self) -> Iterator[tuple[int | None, str, list[float | None], float]]:
+        """Yield all outcomes in the order they came in: trial (None: imported), arm, values, time."""
+        for event in self.storage.events(self.name, kinds=("tell", "data")):
+            if event.kind == "tell":
+                yield event.trial, event.body["arm"], list(event.body["values"]), event.at
+            else:
+                for name, row in zip(event.body["arms"], event.body["values"], strict=True):
+                    yield None, name, list(row), event.at
+
+    def to_frame(self, package: str | None = None) -> Any:
+        """Return all outcomes as a frame of pandas, polars or pyarrow; the first that is installed, unless named."""
+        rows = list(self.observations())
+        columns: dict[str, list[Any]] = {
+            "trial": [trial for trial, *_ in rows],
+            "arm": [name for _, name, *_ in rows],
+        }
+        for position, name in enumerate(self.spec.columns):
+            columns[name] = [values[position] for _, _, values, _ in rows]
+        columns["at"] = [at for *_, at in rows]
+        return frame_of(columns, package)
+
+    def plot_front(self, path: str | Path | None = None, **how: Any) -> Any:
+        """Draw the verdicts, see `plots.front`."""
+        from .. import plots
+
+        return plots.front(self.verdicts(), path=path, **how)
+
+    # Arms
+
+    def add_arms(self, arms: Any) -> None:
+        """Add arms, new ones or such as were withdrawn. The guarantee is restated for the arms there are then.
+
+        It holds as if they had been there from the start, if the outcomes so far were no reason to add them.
+        """
+        contexts = [name for name in self.spec.features if name != "1"]
+        if any(" = " in name for name in contexts):
+            raise NotSupported("arms cannot be added to a study whose contexts have categories: make a new one")
+        names, _, rows = _arms(arms, contexts)
+        with self._writing() as (writer, replica):
+            for name in arm_names(names):
+                if name in replica.index and replica.index[name] not in replica.withdrawn:
+                    raise InvalidInput(f"names of arms must differ, got {name!r}, which is there already")
+            added = [[name, None if rows is None else rows[k]] for k, name in enumerate(names)]
+            self._change_arms(writer, replica, {"add": added})
+
+    def withdraw(self, arm: str, reason: str = "withdrawn") -> None:
+        """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged anew."""
+        with self._writing() as (writer, replica):
+            if arm not in replica.index or replica.index[arm] in replica.withdrawn:
+                raise UnknownName("arm", arm, [replica.arms[k] for k in replica.present])
+            if len(replica.present) == 1:
+                raise InvalidInput(f"a study must keep at least one arm, and {arm!r} is the last one")
+            self._change_arms(writer, replica, {"withdraw": {arm: str(reason)}})
+
+    def _change_arms(self, writer: Writer, replica: Replica, body: dict[str, Any]) -> None:
+        if not replica.accepts.unasked:
+            raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot start anew with the outcomes there are")
+        self._append(writer, replica, self._event(replica, "arms", None, body))
+
+    # The log
+
+    @contextmanager
+    def _reading(self) -> Iterator[Replica]:
+        """Hold the state after the last event there is; other threads wait, lest it change while it is read."""
+        with self._lock:
+            replica = self._loaded()
+            history = partial(_before, partial(self.storage.events, self.name))
+            self._catch_up(replica, self.storage.events(self.name, replica.number), history)
+            yield replica
+
+    def _copy(self) -> Replica:
+        """Return the state after the last event there is, for what takes a while."""
+        with self._reading() as replica:
+            return Replica.load(self.spec, replica.dump())
+
+    def _loaded(self) -> Replica:
+        if self._replica is None:
+            snapshot = self.storage.latest_snapshot(self.name)
+            replica = None
+            if snapshot is not None:
+                with suppress(UnreadableFile, InvalidInput):  # of another version: the log says the same
+                    replica = Replica.load(self.spec, snapshot[1])
+            self._replica = replica or Replica(self.spec)
+            self._next_snapshot = self._due(self._replica, len(snapshot[1])) if replica and snapshot else 0
+        return self._replica
+
+    def _catch_up(self, replica: Replica, events: Iterable[Event], history: History) -> None:
+        try:
+            for event in events:
+                replica.apply(event, history)
+        except BaseException:
+            self._replica = None  # half applied: to be loaded again
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Writer, Replica]]:
+        """Hold the right to append, with a replica that has seen everything."""
+        with self._lock:
+            replica = self._loaded()
+            before = replica.number
+            try:
+                with self.storage.writing(self.name) as writer:
+                    self._catch_up(replica, writer.events(replica.number), _history_of(writer))
+                    before = replica.number
+                    yield writer, replica
+            except BaseException as problem:
+                # what is refused is refused before anything changes; after anything else (Ctrl-C, a full disk) the
+                # replica may be ahead of what was kept, or torn
+                if replica.number != before or not isinstance(problem, ParetoscoutError):
+                    self._replica = None
+                raise
+
+    def _append(self, writer: Writer, replica: Replica, event: Event) -> None:
+        """Append an event and apply it; options that break a guard for sure by now are withdrawn."""
+        writer.append([event])
+        replica.apply(event, _history_of(writer))
+        if self.spec.guards:
+            concerned = [replica.index[event.body["arm"]]] if event.kind == "tell" else list(replica.present)
+            broken = {arm: replica.breaks(arm) for arm in concerned if arm in replica.place}
+            why = {replica.arms[arm]: f"breaks {guard}" for arm, guard in broken.items() if guard is not None}
+            if len(why) == len(replica.present):
+                why.popitem()  # one is kept, whatever it breaks: see Replica.verdicts
+            if why:
+                self._append(writer, replica, self._event(replica, "arms", None, {"withdraw": why, "guard": True}))
+        self._maybe_snapshot(writer, replica)
+
+    def _maybe_snapshot(self, writer: Writer, replica: Replica) -> None:
+        if _weight(replica) >= max(self._next_snapshot, SNAPSHOT_EVENTS):
+            data = replica.dump()
+            writer.snapshot(replica.number, data)
+            self._next_snapshot = self._due(replica, len(data))
+
+    def _due(self, replica: Replica, size: int) -> int:
+        """Return the weight at which the next snapshot is due, after one of this size."""
+        return _weight(replica) + max(SNAPSHOT_EVENTS, size // SNAPSHOT_BYTES_PER_EVENT)
+
+    def _event(self, replica: Replica, kind: str, trial: int | None, body: dict[str, Any]) -> Event:
+        return Event(replica.number + 1, kind, trial, body, self._clock())
+
+    def _expired(self, writer: Writer, replica: Replica, now: float) -> list[Event]:
+        """Let trials lapse whose lease is over."""
+        events = []
+        for number, lease in list(replica.open.items()):
+            if now - lease.at > self.spec.lease:
+                events.append(Event(replica.number + 1, "expire", number, {}, now))
+                replica.apply(events[-1], _history_of(writer))
+        return events
+
+    # Checks
+
+    def _budget_spent(self, replica: Replica) -> bool:
+        return self.spec.budget is not None and replica.spent >= self.spec.budget
+
+    def _check_may_ask(self, replica: Replica, more: bool) -> None:
+        if self._budget_spent(replica):
+            raise NotSupported(f"the budget of {self.spec.budget} samples is spent")
+        if not replica.accepts.pending and replica.session.open and not replica.again:
+            raise NotSupported(
+                f"algorithm {self.spec.algorithm!r} asks one question at a time: "
+                + ("ask for one" if more else f"tell trial {next(iter(replica.open))} first, or say that it failed")
+            )
+
+    def _row(self, values: Any, where: str) -> list[float | None]:
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"{where} must be {{metric: number}}, got {values!r}")
+        for name in values:
+            if name not in self.spec.columns:
+                raise UnknownName(f"metric in {where}:", name, self.spec.columns)
+        return [
+            None if values.get(name) is None else checks.number(f"{name!r} in {where}", values[name])
+            for name in self.spec.columns
+        ]
+
+    def _check_row(self, row: Sequence[float | None], where: str, replica: Replica) -> None:
+        """Refuse what the algorithm cannot take, before anything is changed."""
+        L = len(self.spec.metrics)
+        missing = [name for name, value in zip(self.spec.columns, row, strict=True) if value is None]
+        if len(missing) == len(row):
+            raise InvalidInput(f"{where} must have at least one of {', '.join(missing)}, got none")
+        lacks = [name for name in missing if name in self.spec.columns[:L]]
+        if lacks and not replica.accepts.missing:
+            raise NotSupported(
+                f"{where} lacks {', '.join(lacks)}: algorithm {self.spec.algorithm!r} needs every metric of a sample"
+            )
+        for name, scale, value in zip(self.spec.columns, self._scales, row, strict=True):
+            if value is not None and not abs(value) <= LARGEST * scale:
+                raise InvalidInput(f"{name!r} in {where} must be at most {LARGEST * scale:g} in size, got {value:g}")
+        for metric, value in zip(self.spec.metrics, row, strict=False):
+            if value is not None and metric.bounds is not None and not metric.bounds[0] <= value <= metric.bounds[1]:
+                low, high = metric.bounds
+                raise InvalidInput(f"{metric.name!r} in {where} must be from {low:g} to {high:g}, got {value:g}")
+
+    def _check_rows(self, rows: Sequence[Sequence[float | None]], replica: Replica) -> None:
+        """Refuse a table in which a row is wrong; only rows that are out of the ordinary are looked at one by one."""
+        values = as_array(rows)
+        low, high = np.full((2, values.shape[1]), LARGEST) * self._scales * [[-1.0], [1.0]]
+        for position, metric in enumerate(self.spec.metrics):
+            if metric.bounds is not None:
+                low[position], high[position] = metric.bounds
+        ordinary = ((values >= low) & (values <= high)).all(axis=1)
+        for k in np.flatnonzero(~ordinary).tolist():
+            self._check_row(rows[k], f"row {k} of this table", replica)
+
+    def _told(self, replica: Replica, number: int, row: list[float | None], where: str = "") -> Event | None:
+        """Return the event of a tell, or None where it was told before with the same values."""
+        lease = replica.open.get(number) or replica.lapsed.get(number)
+        if lease is None:
+            told = self._told_before(number, where).body["values"]
+            if told != row:
+                shown = dict(zip(self.spec.columns, told, strict=True))
+                raise Conflict(f"{where}trial {number} was told before, with other values: {shown}")
+            return None
+        self._check_row(row, f"{where}outcome of trial {number}", replica)
+        return self._event(replica, "tell", number, {"arm": replica.arms[lease.arm], "values": row})
+
+    def _told_before(self, number: int, where: str = "") -> Event:
+        """Return the event that told a trial which is neither open nor lapsed."""
+        for event in self.storage.of_trial(self.name, number):
+            if event.kind == "tell":
+                return event
+        raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
+
+    def _check_arm(self, number: int, arm: str, replica: Replica, where: str) -> None:
+        lease = replica.open.get(number) or replica.lapsed.get(number)
+        asked = replica.arms[lease.arm] if lease else self._told_before(number, f"{where}: ").body["arm"]
+        if asked != arm:
+            raise InvalidInput(f"{where} says arm {arm!r}, but trial {number} is of {asked!r}")
+
+
+def _weight(replica: Replica) -> int:
+    """How much there is to replay: events, and rows of imported data."""
+    return replica.number + replica.imported
+
+
+def _if_whole(number: float) -> Any:
+    return int(number) if number == int(number) else number
+
+
+def _before(events: Callable[..., Iterable[Event]], number: int) -> Iterator[Event]:
+    """Yield all outcomes before an event."""
+    return (event for event in events(kinds=("tell", "data")) if event.number < number)
+
+
+def _history_of(writer: Writer) -> History:
+    return partial(_before, writer.events)
+
+
+def _number(trial: Trial | int) -> int:
+    return trial.number if isinstance(trial, Trial) else checks.whole("trial", trial, least=0)
+
+
+def _arms(arms: Any, contexts: Sequence[str]) -> tuple[list[str], tuple[str, ...], list[list[float]] | None]:
+    """Return the names of arms, and what is known of them."""
+    if isinstance(arms, str):
+        raise InvalidInput(f"arms of a study must be a list of names or a frame, got {arms!r}")
+    if not isinstance(arms, Mapping) and not hasattr(arms, "columns"):
+        if contexts:
+            raise InvalidInput("contexts of a study must be columns of a frame of arms, got a list of names")
+        if not isinstance(arms, Iterable) or isinstance(arms, (set, frozenset)):
+            raise InvalidInput(f"arms of a study must be a list of names or a frame, got {arms!r}")
+        return [str(arm) if isinstance(arm, (int, str, np.integer)) else arm for arm in arms], (), None
+    columns = Columns(arms, "the frame of arms")
+    if not columns.names:
+        raise InvalidInput("the frame of arms must have a column with their names, got none")
+    label = "arm" if "arm" in columns.names else columns.names[0]
+    names = columns.labels(label)
+    if not contexts:
+        return names, (), None
+    features, rows = encode(columns, contexts)
+    return names, features, rows

@@ -1,0 +1,243 @@
+"""What every storage must do, whatever it is made of: `contract.py` in tests. Back ends inherit it in test_storage.py."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from paretoscout.errors import NameTaken, UnknownName
+from paretoscout.storage import Event, Storage
+
+SECONDS = 30.0  # more than enough for anything that does not wait
+
+
+def events_from(first: int, n: int = 1) -> list[Event]:
+    return [Event(number, "tell", number, {"values": [float(number)]}, 1.0) for number in range(first, first + n)]
+
+
+def append(storage: Storage, n: int = 1, name: str = "study") -> None:
+    with storage.writing(name) as writer:
+        writer.append(events_from(storage.last(name) + 1, n))
+
+
+def numbers(storage: Storage, name: str = "study", after: int = -1) -> list[int]:
+    return [event.number for event in storage.events(name, after)]
+
+
+class StorageContract:
+    """Subclasses say how to open a storage: each call gives a new handle on the same place."""
+
+    @pytest.fixture
+    def handles(self) -> Iterator[Callable[[], Storage]]:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def storage(self, handles: Callable[[], Storage]) -> Storage:
+        storage = handles()
+        storage.create("study", "a spec")
+        return storage
+
+    # Studies
+
+    def test_a_study_has_a_name_and_a_spec(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        storage.create("über 'quoted' \"name\"; --", "{}")
+        for each in (storage, handles()):
+            assert each.names() == ["study", "über 'quoted' \"name\"; --"]
+            assert each.spec("study") == "a spec"
+            assert each.last("study") == -1
+            assert numbers(each) == []
+            assert each.latest_snapshot("study") is None
+
+    def test_a_name_is_taken_once(self, storage: Storage) -> None:
+        append(storage)
+        with pytest.raises(NameTaken, match="'study' is there already"):
+            storage.create("study", "another")
+        assert storage.spec("study") == "a spec"
+        assert numbers(storage) == [0]
+
+    def test_of_all_who_create_at_once_one_does(self, handles: Callable[[], Storage]) -> None:
+        def create(number: int) -> bool:
+            try:
+                handles().create("new", f"spec {number}")
+            except NameTaken:
+                return False
+            return True
+
+        with ThreadPoolExecutor(4) as pool:
+            won = list(pool.map(create, range(8)))
+        assert sum(won) == 1
+        assert handles().spec("new") == f"spec {won.index(True)}"
+
+    def test_unknown_studies_are_named(self, storage: Storage) -> None:
+        for action in (
+            lambda: storage.spec("stuby"),
+            lambda: storage.last("stuby"),
+            lambda: list(storage.events("stuby")),
+            lambda: storage.of_trial("stuby", 0),
+            lambda: storage.latest_snapshot("stuby"),
+            lambda: storage.delete("stuby"),
+            lambda: append(storage, name="stuby"),
+        ):
+            with pytest.raises(UnknownName, match="'stuby'"):
+                action()
+
+    def test_deleted_studies_are_gone_and_others_stay(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        storage.create("other", "o")
+        append(storage, 3)
+        append(storage, 2, "other")
+        late = handles()
+        assert late.last("study") == 2
+        storage.delete("study")
+        assert storage.names() == ["other"]
+        assert numbers(storage, "other") == [0, 1]
+        with pytest.raises(UnknownName), late.writing("study") as writer:
+            writer.append(events_from(3))
+        storage.create("study", "anew")
+        assert storage.last("study") == -1
+        assert late.spec("study") == "anew"
+
+    # Events
+
+    def test_what_was_appended_is_there_for_everybody(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        reader = handles()
+        with storage.writing("study") as writer:
+            writer.append(events_from(0, 2))
+            writer.append(events_from(2))
+            writer.append([])
+            assert numbers(reader) == []
+        for each in (storage, reader, handles()):
+            assert list(each.events("study")) == events_from(0, 3)
+            assert each.last("study") == 2
+            assert numbers(each, after=0) == [1, 2]
+
+    @pytest.mark.parametrize("problem", [ValueError, KeyboardInterrupt])
+    def test_what_an_error_cut_short_is_not_there_at_all(
+        self, storage: Storage, handles: Callable[[], Storage], problem: type[BaseException]
+    ) -> None:
+        append(storage)
+
+        def cut_short() -> None:
+            with storage.writing("study") as writer:
+                writer.append(events_from(1, 5))
+                writer.snapshot(5, b"never")
+                raise problem
+
+        with pytest.raises(problem):
+            cut_short()
+        for each in (storage, handles()):
+            assert numbers(each) == [0]
+            assert each.latest_snapshot("study") is None
+        append(storage)
+        assert numbers(handles()) == [0, 1]
+
+    def test_a_writer_sees_everything_up_to_now(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        append(handles(), 3)
+        with storage.writing("study") as writer:
+            assert writer.events() == events_from(0, 3)
+            writer.append([Event(3, "fail", 1)])
+            assert [event.number for event in writer.events(1)] == [2, 3]
+            assert [event.number for event in writer.events(kinds=("fail",))] == [3]
+
+    def test_values_come_back_as_they_went_in(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        values = [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3, None, 123456789.123456789]
+        body = {"arm": "ünï\x00\ud800 \"'\\", "values": values, "nested": {"list": [[1, 2], []], "yes": True}}
+        event = Event(0, "tell", 7, body, 1767225600.123456)
+        with storage.writing("study") as writer:
+            writer.append([event])
+        (read,) = handles().events("study")
+        assert read == event
+        assert [str(value) for value in read.body["values"]] == [str(value) for value in values]
+
+    def test_events_can_be_picked(self, storage: Storage) -> None:
+        with storage.writing("study") as writer:
+            writer.append([Event(0, "ask", 0), Event(1, "ask", 1), Event(2, "expire", 0), Event(3, "tell", 0)])
+        assert [event.kind for event in storage.of_trial("study", 0)] == ["ask", "expire", "tell"]
+        assert storage.of_trial("study", 9) == []
+        assert [event.number for event in storage.events("study", kinds=("tell", "expire"))] == [2, 3]
+        assert [event.number for event in storage.events("study", 2, kinds=("tell", "expire"))] == [3]
+
+    def test_long_logs_come_in_order(self, storage: Storage) -> None:
+        append(storage, 20_001)  # longer than what is read at once
+        assert numbers(storage) == list(range(20_001))
+        assert numbers(storage, after=19_998) == [19_999, 20_000]
+
+    # Snapshots
+
+    def test_the_newest_snapshot_is_found(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        big = bytes(range(256)) * 20_000
+        for number, data in enumerate([b"first", b"second", b"third", big]):
+            with storage.writing("study") as writer:
+                writer.append(events_from(number))
+                writer.snapshot(number, data)
+            assert handles().latest_snapshot("study") == (number, data)
+
+    # Many at once
+
+    def test_writers_take_turns(self, handles: Callable[[], Storage], storage: Storage) -> None:
+        each = 25
+
+        def write(_: int) -> None:
+            mine = handles()
+            for _round in range(each):
+                with mine.writing("study") as writer:
+                    last = max((event.number for event in writer.events()), default=-1)
+                    writer.append(events_from(last + 1))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        assert numbers(storage) == list(range(4 * each))
+
+    def test_threads_may_share_a_handle(self, storage: Storage) -> None:
+        def write(_: int) -> None:
+            for _round in range(20):
+                with storage.writing("study") as writer:
+                    writer.append(events_from(len(writer.events())))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        assert numbers(storage) == list(range(80))
+
+    def test_readers_do_not_wait_for_a_writer(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        append(storage)
+        reader = handles()
+        with ThreadPoolExecutor(1) as pool, storage.writing("study") as writer:
+            writer.append(events_from(1))
+            assert pool.submit(numbers, reader).result(SECONDS) == [0]
+            assert pool.submit(reader.last, "study").result(SECONDS) == 0
+
+    def test_a_writer_does_not_wait_for_readers(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        append(storage, 5)
+        slow = handles().events("study")
+        assert next(slow).number == 0
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(append, storage).result(SECONDS)
+        assert [event.number for event in slow][:4] == [1, 2, 3, 4]
+        assert numbers(storage) == list(range(6))
+
+    def test_nobody_sees_half_of_what_was_appended_together(
+        self, storage: Storage, handles: Callable[[], Storage]
+    ) -> None:
+        seen: list[int] = []
+        over = threading.Event()
+
+        def read() -> None:
+            mine = handles()
+            while not over.is_set():
+                seen.append(len(numbers(mine)))
+
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(read)
+            for _ in range(30):
+                append(storage, 3)
+            over.set()
+            reading.result(SECONDS)
+        assert all(count % 3 == 0 for count in seen)
+
+    def test_a_closed_handle_opens_again(self, storage: Storage) -> None:
+        append(storage)
+        storage.close()
+        append(storage)
+        assert numbers(storage) == [0, 1]
