@@ -1,4 +1,4 @@
-"""`paretoscout`: demo, compare, audit, algorithms, problems, datasets."""
+"""`paretoscout`: demo, compare, algorithms, problems; the other commands are in files of their own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import click
 
 from .. import __version__
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
+from . import manage, report, study, values
 from .audit import audit
+from .bench import bench
 from .datasets import datasets
 from .named import named, several
+from .reproduce import reproduce
 
 if TYPE_CHECKING:
     from ..algorithms import Settings
@@ -26,8 +29,28 @@ FRAME_SECONDS = 0.05  # people watch a run of a few milliseconds
 WATCHED_SECONDS = 2.0  # for no longer than this
 
 
+#: Headings of the list of commands. What is not named here comes under the last one.
+SECTIONS = {
+    "Studies: measure your own options": (
+        *("bench", "create", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
+        *("studies", "add-arm", "withdraw", "delete", "db"),
+    ),
+    "Tables of measurements": ("analyze", "demo", "compare", "problems", "datasets"),
+    "Algorithms": (),
+}
+
+
 class Commands(click.Group):
     """Turns the library's own errors into one line and exit code 2."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what they are for, in the order people need them."""
+        placed = [name for names in SECTIONS.values() for name in names]
+        for heading, names in SECTIONS.items():
+            listed = names or [name for name in self.list_commands(ctx) if name not in placed]
+            with formatter.section(heading):
+                shown = [(name, self.commands[name].get_short_help_str(80)) for name in listed if name in self.commands]
+                formatter.write_dl(shown)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -42,12 +65,17 @@ class Commands(click.Group):
 def main() -> None:
     """Find the Pareto-optimal options among noisy ones, with a stated probability of being right.
 
-    Start with: paretoscout demo
+    Start with: paretoscout demo. Then, for options of your own: paretoscout create
     """
 
 
-main.add_command(audit)
-main.add_command(datasets)
+for _command in (
+    *(study.create, study.ask, study.tell, study.import_),
+    *(report.status, report.front, report.explain, report.plot, report.export, report.analyze),
+    *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
+    *(bench, audit, datasets, reproduce),
+):
+    main.add_command(_command)
 
 
 def _problem_options(command: Any) -> Any:
@@ -109,7 +137,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 
     stated, settings = _problem(problem, what), _settings(algorithm)
     if not as_json:
-        _writable(out)
+        show.writable(out)
     run = _run(what)
     screen = show.console()
     if not as_json:
@@ -250,7 +278,6 @@ def problems(as_json: bool) -> None:
 
 def _problem(name: str, what: dict[str, Any]) -> Problem:
     from .. import problems as known
-    from ..problem import Metric
 
     if name in known.available():
         if what["arm"] or what["metrics"]:
@@ -260,10 +287,7 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
         raise UnknownName("problem", name, known.available())
     if not what["arm"] or not what["metrics"]:
         raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
-    metrics = []
-    for text in what["metrics"]:
-        column, _, direction = text.rpartition(":") if text.endswith((":min", ":max")) else (text, "", "max")
-        metrics.append(Metric(column, direction))
+    metrics = values.metrics(what["metrics"])
     return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, name=Path(name).stem)
 
 
@@ -275,33 +299,11 @@ def _settings(text: str) -> Settings:
 
 def _run(what: dict[str, Any]) -> dict[str, Any]:
     """What is asked for, as `simulate` and `watch` take it."""
-    goal = what["goal"]
     return {
-        "eps": _eps(what["eps"]),
+        "eps": values.numbers("--eps", what["eps"]),
         **{name: what[name] for name in ("delta", "seed", "max_samples", "budget")},
-        "goal": int(goal) if goal.isdecimal() else goal,
+        "goal": values.goal(what["goal"]),
     }
-
-
-def _eps(texts: tuple[str, ...]) -> Any:
-    values: dict[str, float] = {}
-    for text in texts:
-        name, _, number = text.rpartition("=")
-        try:
-            values[name] = float(number)
-        except ValueError:
-            raise InvalidInput(f"--eps must be a number or METRIC=NUMBER, got {text!r}") from None
-    if "" in values and len(values) > 1:
-        raise InvalidInput("--eps must be one number for all metrics or METRIC=NUMBER for each, not both")
-    return values.get("", values) if values else None
-
-
-def _writable(picture: Path) -> None:
-    """Refuse a path for the picture before the work, not after it."""
-    if picture.suffix.lower() not in (".png", ".svg"):
-        raise InvalidInput(f"--out must end in .png or .svg, got {picture.name!r}")
-    if not picture.absolute().parent.is_dir():
-        raise InvalidInput(f"--out must be in a folder that exists, got {picture}")
 
 
 def _draw(draw: Any, message: str, screen: Any) -> None:

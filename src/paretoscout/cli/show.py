@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import InvalidInput
 from ..simulation.results import Summary
 from ..verdicts import VerdictTable
 
@@ -22,36 +24,44 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(highlight=False, width=max(140, screen.width))
 
 
-def verdict_table(table: VerdictTable) -> Group:
-    """The verdicts, front first: who, by or against whom, estimates with their intervals, samples."""
+def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
+    """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come."""
     L = len(table.metrics)
     head = Text(f"{len(table.arms)} options, {L} metric{'s' if L > 1 else ''}\nGuarantee: {table.guarantee}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    grid.add_column("option", no_wrap=True)
-    grid.add_column("verdict", no_wrap=True)
-    for metric in table.metrics:
-        grid.add_column(Text(f"{metric.name} ({metric.unit})" if metric.unit else metric.name), no_wrap=True)
-    grid.add_column("n", justify="right", no_wrap=True)
-    if table.survives is not None:
-        grid.add_column("rests on", no_wrap=True)
-    best_first = [1 if metric.direction == "min" else -1 for metric in table.metrics]
-    for k in sorted(
-        range(len(table.arms)),
-        key=lambda k: (_ORDER.index(table.verdicts[k]), best_first[0] * table.estimates[k, 0]),
-    ):
-        mark, style = _MARKS[table.verdicts[k]]
-        words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[table.verdicts[k]]
-        rival = table.rivals[k] if table.verdicts[k] != "front" else None
-        grid.add_row(
-            plain(table.arms[k]),
-            plain(f"{mark} {words} {rival}" if rival else f"{mark} {table.verdicts[k]}"),
-            *(with_radius(table.estimates[k, metric], table.radii[k, metric]) for metric in range(L)),
-            f"{int(table.counts[k]):,}",
-            *([] if table.survives is None else [table.rests_on(k)]),
-            style=style,
-        )
+    for heading in headings(table):
+        grid.add_column(Text(heading), justify="right" if heading == "n" else "left", no_wrap=True)
+    for k in front_first(table):
+        grid.add_row(*map(plain, cells(table, k)), style=_MARKS[table.verdicts[k]][1])
     remark = [Text(table.remark, style="yellow")] if table.remark else []
-    return Group(head, grid, *remark, Text(table.tally()))
+    return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
+
+
+def headings(table: VerdictTable) -> list[str]:
+    """What stands above the columns of a table of verdicts."""
+    metrics = [f"{metric.name} ({metric.unit})" if metric.unit else metric.name for metric in table.metrics]
+    return ["option", "verdict", *metrics, "n", *([] if table.survives is None else ["rests on"])]
+
+
+def front_first(table: VerdictTable) -> list[int]:
+    """The arms by their verdicts, then by the first metric, best first."""
+    sign = 1 if table.metrics[0].direction == "min" else -1
+    return sorted(range(len(table.arms)), key=lambda k: (_ORDER.index(table.verdicts[k]), sign * table.estimates[k, 0]))
+
+
+def cells(table: VerdictTable, k: int) -> list[str]:
+    """One line of a table of verdicts."""
+    verdict = table.verdicts[k]
+    mark, _ = _MARKS[verdict]
+    words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[verdict]
+    rival = table.rivals[k] if verdict != "front" else None
+    return [
+        table.arms[k],
+        f"{mark} {words} {rival}" if rival else f"{mark} {verdict}",
+        *(with_radius(table.estimates[k, metric], table.radii[k, metric]) for metric in range(len(table.metrics))),
+        f"{int(table.counts[k]):,}",
+        *([] if table.survives is None else [table.rests_on(k)]),
+    ]
 
 
 def plain(name: str) -> Text:
@@ -66,12 +76,16 @@ def with_radius(value: float, radius: float) -> str:
     '0.861 ±0.011'
     >>> with_radius(1234.5, 60.0)
     '1234 ±60'
+    >>> with_radius(111.3, 3e-14)
+    '111.300 ±0.000'
     >>> with_radius(0.0, float("inf"))
     '–'
     """
     if not math.isfinite(radius):
         return "–"
     digits = 3 if radius == 0 else max(0, 1 - math.floor(math.log10(radius)))
+    if value and radius < 1e-5 * abs(value):  # rounding is all that is left of the noise
+        digits = max(0, 5 - math.floor(math.log10(abs(value))))
     return f"{value:.{digits}f} ±{radius:.{digits}f}"
 
 
@@ -97,3 +111,11 @@ def _interval(interval: tuple[float, float]) -> str:
     low, high = interval
     digits = 0 if high >= 100 else 1
     return f"({low:,.{digits}f}–{high:,.{digits}f})" if math.isfinite(low) else "(–)"
+
+
+def writable(picture: Path) -> None:
+    """Refuse a path for the picture before the work, not after it."""
+    if picture.suffix.lower() not in (".png", ".svg"):
+        raise InvalidInput(f"--out must end in .png or .svg, got {picture.name!r}")
+    if not picture.absolute().parent.is_dir():
+        raise InvalidInput(f"--out must be in a folder that exists, got {picture}")

@@ -9,10 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidInput, MissingExtra
 from ..kernels.arrays import BoolArray, FloatArray
 from ..simulation.results import Result
 from .data import Axis, BoxData, FrontData, RegretData, box_data, front_data, regret_data, spans
+from .style import (
+    BLUE,
+    COLOURS,
+    DASHES,
+    GREY,
+    INK,
+    PALE,
+    SHADE,
+    VERMILION,
+    bare,
+    label,
+    log_axis,
+    new_figure,
+    plain_numbers,
+    saved,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,12 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
     from ..verdicts import VerdictTable
-
-INK, GREY, PALE, SHADE = "#222222", "#6b6b6b", "#b0b0b0", "#f5f6f7"
-BLUE, VERMILION = "#0072b2", "#d55e00"
-#: Okabe and Ito's colours, told apart by all; the line styles tell curves apart in black and white.
-COLOURS = (BLUE, VERMILION, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 
 #: How each verdict looks, in the order in which names get their places. Later ones are drawn below.
 LOOKS: dict[str, dict[str, Any]] = {
@@ -66,13 +75,13 @@ def front(
     """
     data = front_data(table, x, y)
     draw = _plane if len(data.axes) == 2 else _intervals
-    return _saved(draw(data, title or data.title), path)
+    return saved(draw(data, title or data.title), path)
 
 
 def compare(results: Result | Sequence[Result], *, path: str | Path | None = None) -> Figure:
     """Draw samples, regret, and regret round by round, side by side."""
     boxes, curves = box_data(results), regret_data(results)
-    figure = _figure(11.0, max(3.3, 1.6 + 0.5 * len(boxes)))
+    figure = new_figure(11.0, max(3.3, 1.6 + 0.5 * len(boxes)))
     left, middle, right = figure.subplots(1, 3, width_ratios=[1, 1, 1.25])
     _boxes(left, boxes, "samples")
     _boxes(middle, boxes, "regret")
@@ -80,7 +89,7 @@ def compare(results: Result | Sequence[Result], *, path: str | Path | None = Non
     _curves(right, curves)
     problems = ", ".join(dict.fromkeys(box.problem for box in boxes))
     figure.suptitle(problems, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def samples(results: Result | Sequence[Result], *, path: str | Path | None = None) -> Figure:
@@ -96,39 +105,18 @@ def regret(results: Result | Sequence[Result], *, path: str | Path | None = None
 def regret_curves(results: Result | Sequence[Result], *, path: str | Path | None = None) -> Figure:
     """Draw cumulative regret round by round: the mean, and where 80% of the replicates lie."""
     data = regret_data(results)
-    figure = _figure(8.0, 5.0)
+    figure = new_figure(8.0, 5.0)
     _curves(figure.subplots(), data)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 # The parts
 
 
-def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("plots", "plots") from error
-    return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
-
-
-def _saved(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        suffix = Path(path).suffix.lower()
-        if suffix not in (".png", ".svg"):
-            raise InvalidInput(f"path of a figure must end in .png or .svg, got {str(path)!r}")
-        from matplotlib import rc_context
-
-        # No date and no random ids: the same figure gives the same file.
-        with rc_context({"svg.hashsalt": "paretoscout"}):
-            figure.savefig(path, dpi="figure", metadata={"Date": None} if suffix == ".svg" else None)
-    return figure
-
-
 def _plane(data: FrontData, title: str) -> Figure:
-    figure = _figure(8.0, 5.2)
+    figure = new_figure(8.0, 5.2)
     axes = figure.subplots()
-    _bare(axes)
+    bare(axes)
     for which, axis in zip("xy", data.axes, strict=True):
         _scale(axes, which, axis)
     if len(data.stairs):
@@ -158,9 +146,9 @@ def _plane(data: FrontData, title: str) -> Figure:
 
 
 def _intervals(data: FrontData, title: str) -> Figure:
-    figure = _figure(8.0, min(1.6 + 0.27 * max(len(data.boxes), 2), 100.0))
+    figure = new_figure(8.0, min(1.6 + 0.27 * max(len(data.boxes), 2), 100.0))
     axes = figure.subplots()
-    _bare(axes)
+    bare(axes)
     _scale(axes, "x", data.axes[0])
     axes.set_ylim(len(data.boxes) - 0.4, -0.6)  # the best on top
     names = [_short(box.arm) for box in data.boxes]
@@ -182,53 +170,13 @@ def _intervals(data: FrontData, title: str) -> Figure:
     return figure
 
 
-def _bare(axes: Axes) -> None:
-    axes.set_facecolor("white")  # whatever style is in force
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(PALE)
-    axes.tick_params(which="both", color=PALE, labelcolor=INK, labelsize=9)
-    axes.set_axisbelow(True)
-
-
 def _scale(axes: Axes, which: str, axis: Axis) -> None:
     if axis.log:
-        _log(axes, which, axis.low, axis.high)
+        log_axis(axes, which, axis.low, axis.high)
     axes.set(**{f"{which}lim": (axis.low, axis.high)})
     # On the y axis the text is turned, so that the same arrows point down and up.
     arrow = "{} →" if axis.metric.direction == "max" else "← {}"
-    _label(axes, which, arrow.format(axis.label))
-
-
-def _label(axes: Axes, which: str, text: str) -> None:
-    getattr(axes, f"set_{which}label")(text, fontsize=9.5, color=INK, parse_math=False)
-
-
-def _log(axes: Axes, which: str, low: float, high: float) -> None:
-    """Make an axis logarithmic, with few and plain numbers on it."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    decades = np.log10(high / low)
-    axes.set(**{f"{which}scale": "log"})
-    axis = getattr(axes, f"{which}axis")
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0, 3.0) if decades < 3 else (1.0,)))
-    axis.set_minor_locator(NullLocator())
-    _plain(axes, which)
-
-
-def _plain(axes: Axes, which: str) -> None:
-    getattr(axes, f"{which}axis").set_major_formatter(lambda value, _: _number(value))
-
-
-def _number(value: float) -> str:
-    """Write a number short: 0.5, 200, 20k, 1.5M.
-
-    >>> [_number(value) for value in (0.02, 5000, 20000, 1500000)]
-    ['0.02', '5k', '20k', '1.5M']
-    """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+    label(axes, which, arrow.format(axis.label))
 
 
 def _markers(axes: Axes, verdict: str, points: Sequence[tuple[float, ...]], depth: int) -> None:
@@ -400,19 +348,19 @@ def _crosses(first: FloatArray, second: FloatArray) -> BoolArray:
 
 
 def _box_figure(data: Sequence[BoxData], what: str, path: str | Path | None) -> Figure:
-    figure = _figure(8.0, 1.2 + 0.55 * len(data))
+    figure = new_figure(8.0, 1.2 + 0.55 * len(data))
     _boxes(figure.subplots(), data, what)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def _boxes(axes: Axes, data: Sequence[BoxData], what: str) -> None:
     values = [np.asarray(getattr(box, what), dtype=float) for box in data]
-    _bare(axes)
+    bare(axes)
     everything = np.concatenate(values)
     if spans(everything):
-        _log(axes, "x", everything.min(), everything.max())
+        log_axis(axes, "x", everything.min(), everything.max())
     else:
-        _plain(axes, "x")
+        plain_numbers(axes, "x")
     drawn = axes.boxplot(
         values,
         orientation="horizontal",
@@ -432,7 +380,7 @@ def _boxes(axes: Axes, data: Sequence[BoxData], what: str) -> None:
     axes.spines["left"].set_visible(False)
     axes.invert_yaxis()
     axes.grid(axis="x", color="#ececec", linewidth=0.7)
-    _label(axes, "x", {"samples": "samples used", "regret": "cumulative regret"}[what])
+    label(axes, "x", {"samples": "samples used", "regret": "cumulative regret"}[what])
 
 
 def _rates(box: BoxData) -> str:
@@ -441,24 +389,24 @@ def _rates(box: BoxData) -> str:
 
 
 def _curves(axes: Axes, data: Sequence[RegretData]) -> None:
-    _bare(axes)
+    bare(axes)
     ends = np.array([(curve.rounds[-1], curve.mean[-1]) for curve in data], dtype=float)
     # Where results end within a decade of each other, plain axes show best when each stops paying.
     log = bool((ends > 0).all()) and (spans(ends[:, 0]) or spans(ends[:, 1]))
     for which, end in zip("xy", ends.T, strict=True):
         if log:
-            _log(axes, which, 1.0, 1e3)
+            log_axis(axes, which, 1.0, 1e3)
             axes.set(**{f"{which}lim": (end.min() / 1e3, 2.0 * end.max())})  # the first few rounds tell nothing
         else:
-            _plain(axes, which)
+            plain_numbers(axes, which)
     for i, curve in enumerate(data):
         colour = COLOURS[i % len(COLOURS)]
         axes.fill_between(curve.rounds, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
         axes.plot(curve.rounds, curve.mean, color=colour, linestyle=DASHES[i % len(DASHES)], label=curve.label)
         axes.plot(curve.rounds[-1], curve.mean[-1], ".", color=colour)
     axes.grid(color="#ececec", linewidth=0.7)
-    _label(axes, "x", "round")
-    _label(axes, "y", "cumulative regret")
+    label(axes, "x", "round")
+    label(axes, "y", "cumulative regret")
     legend = axes.legend(
         loc="best",
         frameon=False,

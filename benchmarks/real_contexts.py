@@ -1,0 +1,154 @@
+"""Real features of real options: what a linear model is worth where it is not true.
+
+Each data set is solved with its features ignored, trusted, and trusted up to a misfit, by scout and by rivals. Prints a
+table, writes JSON, and draws docs/images/real-contexts.png. `docs/real-contexts.md` says what came out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+import paretoscout as ps
+from paretoscout.algorithms import Scout, Settings, get
+from paretoscout.errors import MissingData
+from paretoscout.simulation.results import rate_interval
+
+Array = npt.NDArray[np.float64]
+DELTA = 0.1
+CASES = (
+    # data set, features, replicates, samples after which a run is given up
+    ("snw", "main effects", 40, 200_000),
+    ("snw", "with pairs and squares", 40, 200_000),
+    ("noc", "main effects", 40, 200_000),
+    ("noc", "with pairs and squares", 40, 200_000),
+    ("llvm-passes", "main effects", 10, 300_000),
+    ("llvm-passes", "with pairs", 10, 300_000),
+)
+
+
+def features(contexts: Array, kind: str) -> Array:
+    """A constant, the features at mean 0 and deviation 1, and for the larger models their products."""
+    centred = (contexts - contexts.mean(axis=0)) / contexts.std(axis=0)
+    columns = [np.ones(len(centred)), *centred.T]
+    if kind != "main effects":
+        columns += [a * b for a, b in itertools.combinations(centred.T, 2)]
+    if kind == "with pairs and squares":
+        columns += [a * a for a in centred.T]
+    wide = np.column_stack(columns)
+    # what others explain already says nothing: features of few values have squares that are their own combination
+    kept: list[int] = []
+    for column in range(wide.shape[1]):
+        if np.linalg.matrix_rank(wide[:, [*kept, column]]) == len(kept) + 1:
+            kept.append(column)
+    return wide[:, kept]
+
+
+def fit(problem: ps.Problem) -> tuple[Array, Array]:
+    """How much of the variance of the means the features explain, and the largest residual, by metric."""
+    X, y = problem.contexts, problem.means
+    assert X is not None
+    residual = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    return 1.0 - residual.var(axis=0) / y.var(axis=0), np.abs(residual).max(axis=0)
+
+
+def contenders(misfit: Array) -> dict[str, Settings]:
+    """Features ignored, trusted, trusted until a test objects, and trusted up to their true misfit; and rivals."""
+    chosen: dict[str, Settings] = {
+        "scout, features ignored": Scout(model="tabular"),
+        "scout, linear model trusted": Scout(model="linear"),
+        "scout, robust, misfit 0": Scout(model="robust"),
+        "scout, robust, true misfit": Scout(model="robust", misfit=tuple(misfit.tolist())),
+        "multi-pfi, features ignored": get("multi-pfi").settings(),
+    }
+    if "ape" in ps.algorithms.available():
+        chosen["ape, features ignored"] = get("ape").settings()
+    if "gege" in ps.algorithms.available():
+        chosen["gege, linear model trusted"] = get("gege").settings()
+    return chosen
+
+
+def measure(cases: list[tuple[str, str, int, int]], only: str | None) -> list[dict[str, Any]]:
+    rows = []
+    for name, kind, replicates, cap in cases:
+        try:
+            known = ps.problems.load(name)
+        except MissingData as missing:
+            print(missing)
+            continue
+        assert known.contexts is not None
+        problem = replace(known, contexts=features(known.contexts, kind))
+        explained, misfit = fit(problem)
+        for label, settings in contenders(misfit).items():
+            if only is not None and only not in label:
+                continue
+            began = time.perf_counter()
+            result = ps.simulate(problem, settings, delta=DELTA, replicates=replicates, max_samples=cap, seed=0)
+            seconds = time.perf_counter() - began
+            failures = int((~result.success).sum())
+            rows.append(
+                {
+                    "data": name,
+                    "features": kind,
+                    "arms": len(problem.arms),
+                    "d": int(problem.contexts.shape[1]),  # type: ignore[union-attr]
+                    "explained": explained.tolist(),
+                    "misfit_in_eps": (misfit / problem.units().scales).tolist(),
+                    "algorithm": label,
+                    "samples": float(np.median(result.samples)),
+                    "regret": float(result.regret.mean()),
+                    "failures": failures,
+                    "capped": int((~result.stopped).sum()),
+                    "replicates": len(result.samples),
+                    "interval": rate_interval(failures, len(result.samples)),
+                    "microseconds": 1e6 * seconds / float(result.samples.sum()),
+                }
+            )
+            print(f"{name}, {kind}: {label}: {seconds:.0f} s", flush=True)
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    grid = Table(box=None, header_style="bold")
+    for title in ("data", "features", "algorithm", "samples", "regret", "failures"):
+        grid.add_column(title, justify="right" if title in ("samples", "regret", "failures") else "left")
+    for row in rows:
+        shown = f"{row['failures']} of {row['replicates']}" + (f" ({row['capped']} capped)" if row["capped"] else "")
+        explained = " / ".join(f"{100 * share:.0f}%" for share in row["explained"])
+        grid.add_row(
+            f"{row['data']}, K={row['arms']}",
+            f"{row['features']}, d={row['d']}, explain {explained}",
+            row["algorithm"],
+            f"{row['samples']:,.0f}",
+            f"{row['regret']:,.0f}",
+            shown,
+        )
+    return grid
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, default=Path("out/real-contexts.json"))
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--data", action="append", help="only these data sets")
+    parser.add_argument("--algorithm", help="only algorithms whose label has this in it")
+    options = parser.parse_args()
+    cases = [case for case in CASES if not options.data or case[0] in options.data]
+    rows = measure(cases, options.algorithm)
+    Console(width=160).print(table(rows))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The whole of a bench: set up, ask the study, run, tell, until every option has its verdict."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.contract import Settings
+from ..errors import InvalidInput
+from ..problem import Metric
+from ..storage import Storage
+from ..study import Study
+from .metrics import NoValue, Source
+from .options import Option, contexts_of
+from .run import Run, Runner
+
+#: A short fixed piece of work, timed before every run: how fast is the machine at the moment?
+REFERENCE_LOOPS = 20_000
+BUSY = 1.25  # slower than usual by this factor: wait, something else is going on
+MOST_WAITS, WAIT_SECONDS = 10, 0.05
+SHELL_RUNS = 10
+DRIFT_P = 0.001  # a trend this unlikely by chance is reported
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a bench does. The same plan finds its study again and goes on with it."""
+
+    options: tuple[Option, ...]
+    sources: tuple[Source, ...]
+    delta: float = 0.05
+    algorithm: str | Settings = "scout"
+    seed: int = 0
+    warmup: int = 0
+    folder: str | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    stdin: str | None = None
+    timeout: float | None = None
+    use_features: bool = False  # tell the algorithm the variables as contexts
+
+    def name(self) -> str:
+        """Return a name for the study that changes with everything that changes the answer."""
+        told = {
+            "options": [asdict(option) for option in self.options],
+            "sources": [asdict(source) for source in self.sources],
+            "rest": [
+                self.delta,
+                str(self.algorithm),
+                self.seed,
+                self.folder,
+                self.environment,
+                self.stdin,
+                self.timeout,
+            ],
+        }
+        return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+    def study(self, storage: str | Storage | None) -> Study:
+        """Make the study, or find it."""
+        metrics = [
+            Metric(
+                source.name, source.direction, source.eps or None, bounds=(0.0, 1.0) if source.kind == "exit" else None
+            )
+            for source in self.sources
+        ]
+        guards = []
+        for source in self.sources:
+            if source.guard is not None:
+                sense, limit = source.guard
+                guards.append(f"{source.name} {sense} {np.log(limit) if source.relative else limit!r}")
+        arms: Any = [option.name for option in self.options]
+        contexts: list[str] = []
+        columns = contexts_of(self.options) if self.use_features else {}
+        if columns:
+            arms, contexts = {"arm": arms, **columns}, list(columns)
+        return Study(
+            arms,
+            metrics,
+            delta=self.delta,
+            storage=storage,
+            name=self.name(),
+            guards=guards,
+            contexts=contexts,
+            algorithm=self.algorithm,
+            seed=self.seed,
+            lease=7 * 24 * 3600.0,  # this process runs what it asks for
+        )
+
+
+@dataclass
+class Progress:
+    """What has happened so far."""
+
+    study: Study
+    runs: int = 0  # in this process
+    waited: int = 0  # times that the machine was busy
+    seconds: float = 0.0  # spent in runs
+    dropped: dict[str, str] = field(default_factory=dict)  # options that failed, and the last they said
+    shell_seconds: float = 0.0  # what starting a shell takes, subtracted
+
+
+class Failed(InvalidInput):
+    """An option failed and the bench was to end then."""
+
+
+class Campaign:
+    """A plan at work."""
+
+    def __init__(self, plan: Plan, storage: str | Storage | None, *, stop_on_failure: bool = False) -> None:
+        self.plan, self.stop_on_failure = plan, stop_on_failure
+        self.study = plan.study(storage)
+        self.by_name = {option.name: option for option in plan.options}
+        self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
+        self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
+        self.progress = Progress(self.study)
+        self._ready: set[str] = set()
+        self._runner: Runner
+        self._usual: float | None = None
+
+    def steps(self, budget: Callable[[Progress], bool] = lambda _: False) -> Iterator[Progress]:
+        """Run one measurement after the other until all is decided, or `budget` says that it is spent."""
+        with Runner() as self._runner:
+            yield from self._steps(budget)
+
+    def _steps(self, budget: Callable[[Progress], bool]) -> Iterator[Progress]:
+        study = self.study
+        for trial in study.open:
+            study.fail(trial, "interrupted")
+        if any(option.shell for option in self.plan.options):
+            self.progress.shell_seconds = self._shell()
+        while not study.done and not budget(self.progress):
+            trial = study.ask()
+            option = self.by_name[trial.arm]
+            try:
+                values = self._measure(option)
+            except _OptionFailed as failure:
+                study.fail(trial, str(failure))
+                if self.stop_on_failure or len(study.verdicts().arms) == 1:
+                    raise Failed(f"option {option.name!r} failed: {failure}") from None
+                study.withdraw(option.name, f"failed: {failure}")
+                self.progress.dropped[option.name] = str(failure)
+                yield self.progress
+                continue
+            except BaseException:
+                study.fail(trial, "interrupted")
+                raise
+            study.tell(trial, values)
+            self.progress.runs += 1
+            yield self.progress
+
+    def _measure(self, option: Option) -> dict[str, float]:
+        if option.name not in self._ready:
+            self._run(option.setup, option, "setup")
+            for _ in range(self.plan.warmup):
+                self._once(option)
+            self._ready.add(option.name)
+        self._wait_until_quiet()
+        done = self._once(option)
+        try:
+            return {source.name: source.value(done, option.variables) for source in self.plan.sources}
+        except NoValue as problem:
+            raise _OptionFailed(f"{problem}{_said(done)}") from None
+
+    def _once(self, option: Option) -> Run:
+        self._run(option.prepare, option, "prepare")
+        began = time.perf_counter()
+        done = self._command(option.command, option)
+        self.progress.seconds += time.perf_counter() - began
+        self._run(option.cleanup, option, "cleanup")
+        if done.timed_out:
+            raise _OptionFailed(f"took longer than {self.plan.timeout:g} s{_said(done)}")
+        if done.code != 0 and not self.tolerates_failure:
+            raise _OptionFailed(f"exit code {done.code}{_said(done)}")
+        return done
+
+    def _run(self, command: str | None, option: Option, what: str) -> None:
+        if command is None:
+            return
+        done = self._command(command, option, timed=False)
+        if done.code != 0:
+            raise _OptionFailed(f"{what} ended with exit code {done.code}{_said(done)}")
+
+    def _command(self, command: str, option: Option, timed: bool = True) -> Run:
+        try:
+            done = self._runner.run(
+                command,
+                shell=option.shell,
+                folder=self.plan.folder,
+                environment=dict(self.plan.environment) or None,
+                stdin=self.plan.stdin if timed else None,
+                timeout=self.plan.timeout if timed else None,
+                capture=self.capture and timed,
+            )
+        except InvalidInput as problem:
+            raise _OptionFailed(str(problem)) from None
+        if not option.shell or not timed:
+            return done
+        return Run(**{**vars(done), "seconds": max(done.seconds - self.progress.shell_seconds, 1e-6)})
+
+    def _shell(self) -> float:
+        """What it takes to start a shell that does nothing."""
+        return statistics.median(self._runner.run(":", shell=True, capture=False).seconds for _ in range(SHELL_RUNS))
+
+    def _wait_until_quiet(self) -> None:
+        """Measure only while the machine runs at its usual speed; the choice knows nothing of the outcome."""
+        if self._usual is None:
+            self._usual = min(_reference() for _ in range(20))
+        for _ in range(MOST_WAITS):
+            if min(_reference(), _reference()) < BUSY * self._usual:
+                return
+            self.progress.waited += 1
+            time.sleep(WAIT_SECONDS)
+
+    def drift(self) -> list[str]:
+        """Say of which metrics the values rose or fell with time, for all options alike."""
+        return drift(self.study, self.plan.sources)
+
+
+def drift(study: Study, sources: Sequence[Source]) -> list[str]:
+    """Return a sentence for each metric whose deviations from the options' means follow time.
+
+    Tested by Kendall's tau of deviation and order at level DRIFT_P, and said only if the change is above eps.
+    """
+    from scipy.stats import kendalltau, theilslopes
+
+    rows = [(name, values) for _, name, values, _ in study.observations()]
+    found = []
+    for column, source in enumerate(sources):
+        values = np.array([row[column] for _, row in rows], float)
+        names = np.array([name for name, _ in rows])
+        deviation = values.copy()
+        for name in set(names.tolist()):
+            deviation[names == name] -= values[names == name].mean()
+        if len(values) < 20 or not deviation.any():
+            continue
+        order = np.arange(len(values))
+        if kendalltau(order, deviation).pvalue < DRIFT_P:
+            change = float(theilslopes(deviation, order)[0] * len(values))
+            if abs(change) > source.eps:
+                by = f"{100 * np.expm1(change):+.1f}%" if source.relative else f"{change:+.3g} {source.unit}".rstrip()
+                found.append(f"{source.name} drifted by {by} from the first to the last run, for all options together")
+    return found
+
+
+class _OptionFailed(Exception):
+    pass
+
+
+def _said(done: Run) -> str:
+    tail = done.stderr.strip()
+    return f"; stderr: {tail[-500:]}" if tail else ""
+
+
+def _reference() -> float:
+    began = time.perf_counter()
+    total = 0
+    for number in range(REFERENCE_LOOPS):
+        total += number
+    return time.perf_counter() - began

@@ -1,0 +1,189 @@
+"""What is measured of a run: -m NAME[:min|:max][>=GUARD|<=GUARD][=SOURCE].
+
+SOURCE is `time`, `user`, `system`, `rss`, `size@PATH`, `stdout~REGEX`, `json@KEY` or `exit`; a built-in name needs no
+source and knows its direction and unit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import checks
+from ..errors import InvalidInput
+from .options import PLACE
+from .run import Run
+
+GRAMMAR = re.compile(
+    r"(?P<name>[^:<>=~@]+)(:(?P<direction>min|max))?((?P<sense><=|>=)(?P<limit>[^=<>]+))?(=(?P<source>.+))?", re.DOTALL
+)
+#: Direction, unit, and the difference that does not matter unless told otherwise.
+BUILT_IN = {
+    "time": ("min", "ms", "2%"),
+    "user": ("min", "ms", "2%"),
+    "system": ("min", "ms", "5%"),
+    "rss": ("min", "MB", "2%"),
+    "size": ("min", "kB", "1%"),
+    "exit": ("max", "", "0.01"),
+}
+
+
+class NoValue(Exception):
+    """A run did not give the number that a metric needs."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A metric of a run: where its number comes from, and on which scale it is compared."""
+
+    name: str
+    direction: str
+    kind: str  # time, user, system, rss, size, stdout, json or exit
+    argument: str = ""  # path, pattern or key
+    unit: str = ""
+    eps: float = 0.0  # in the metric's unit; as a share (0.02) where it is relative
+    relative: bool = False  # compared by ratios: what is judged is the mean of the logarithm
+    guard: tuple[str, float] | None = None  # "<=" or ">=" and a limit
+
+    def value(self, run: Run, variables: Mapping[str, str]) -> float:
+        """Return the number that a run gave, on the scale it is compared on."""
+        number = self.measured(run, variables)
+        if not math.isfinite(number):
+            raise NoValue(f"{self.name} must be a finite number, got {number}")
+        if not self.relative:
+            return number
+        if number <= 0:
+            raise NoValue(
+                f"{self.name} must be above 0 to be compared in percent, got {number:g}: give --eps in its unit"
+            )
+        return math.log(number)
+
+    def measured(self, run: Run, variables: Mapping[str, str]) -> float:
+        """Return the number that a run gave, in the metric's unit."""
+        if self.kind == "time":
+            return 1e3 * run.seconds
+        if self.kind == "user":
+            return 1e3 * run.user
+        if self.kind == "system":
+            return 1e3 * run.system
+        if self.kind == "rss":
+            return run.rss / 1e6
+        if self.kind == "exit":
+            return float(run.code == 0)
+        if self.kind == "size":
+            return self._size(run, variables)
+        return self._json(run) if self.kind == "json" else self._stdout(run)
+
+    def natural(self, value: float) -> float:
+        """Return a value in the metric's unit again."""
+        return math.exp(value) if self.relative else value
+
+    def _size(self, run: Run, variables: Mapping[str, str]) -> float:
+        path = Path(run.folder) / PLACE.sub(lambda place: variables.get(place[1], place[0]), self.argument)
+        try:
+            if path.is_dir():
+                total = sum(entry.stat().st_size for entry in path.rglob("*") if entry.is_file())
+            else:
+                total = os.stat(path).st_size
+        except OSError as problem:
+            raise NoValue(f"{self.name}: {problem.strerror}: {path}") from None
+        return total / 1e3
+
+    def _stdout(self, run: Run) -> float:
+        found = re.search(self.argument, run.stdout)
+        if found is None:
+            raise NoValue(f"{self.name}: nothing on stdout matches {self.argument!r}")
+        text = found[1] if found.re.groups else found[0]
+        return _number(self.name, text)
+
+    def _json(self, run: Run) -> float:
+        lines = run.stdout.strip().splitlines()
+        try:
+            value: Any = json.loads(lines[-1])
+            for key in self.argument.split("."):
+                value = value[key]
+        except (IndexError, KeyError, TypeError, json.JSONDecodeError):
+            raise NoValue(f"{self.name}: the last line on stdout is no JSON object with {self.argument!r}") from None
+        return _number(self.name, value)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise NoValue(f"{name} must be a number, got {value!r}") from None
+
+
+def source_of(text: str, eps: Mapping[str, str]) -> Source:
+    """Read a metric as it is written on the command line.
+
+    >>> source_of("time", {}).unit
+    'ms'
+    >>> source_of("score:max>=0.5=stdout~score: (.*)", {"score": "0.1"}).guard
+    ('>=', 0.5)
+    """
+    # size@PATH alone is short for size=size@PATH
+    found = GRAMMAR.fullmatch(f"size={text.strip()}" if text.strip().startswith("size@") else text.strip())
+    if found is None:
+        raise InvalidInput(f"a metric must be written NAME[:min|:max][>=GUARD|<=GUARD][=SOURCE], got {text!r}")
+    name = found["name"].strip()
+    kind, argument = _kind(name, found["source"])
+    direction, unit, usual = BUILT_IN.get(kind, (None, "", "0"))
+    if found["direction"] is None and direction is None:
+        raise InvalidInput(f"metric {name!r} must say what is better: write {name}:min or {name}:max")
+    if kind == "exit" and found["direction"] == "min":
+        raise InvalidInput("metric exit is the rate of success: more is better")
+    size, relative = _eps(name, eps.get(name, usual))
+    guard = None
+    if found["sense"]:
+        limit = _number(f"guard of metric {name!r}", found["limit"])
+        guard = (found["sense"], checks.number(f"guard of metric {name!r}", limit))
+    return Source(name, found["direction"] or direction or "min", kind, argument, unit, size, relative, guard)
+
+
+def _kind(name: str, source: str | None) -> tuple[str, str]:
+    """Where the number comes from, and the path, pattern or key that goes with it."""
+    text = source if source is not None else name
+    for mark, kind in (("@", "size"), ("~", "stdout"), ("@", "json")):
+        head, found, argument = text.partition(mark)
+        if found and head.strip() == kind:
+            if not argument:
+                raise InvalidInput(f"source of metric {name!r} must name what comes after {kind}{mark}, got nothing")
+            if kind == "stdout":
+                _compiled(name, argument)
+            return kind, argument
+    if text in ("time", "user", "system", "rss", "exit"):
+        return text, ""
+    raise InvalidInput(
+        f"source of metric {name!r} must be time, user, system, rss, exit, size@PATH, stdout~REGEX or json@KEY, "
+        f"got {text!r}"
+    )
+
+
+def _compiled(name: str, pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as problem:
+        raise InvalidInput(f"pattern of metric {name!r} must be a regular expression, but: {problem}") from None
+
+
+def _eps(name: str, text: str) -> tuple[float, bool]:
+    """Read an eps: 2% of the value, or a number in the metric's unit."""
+    relative = text.endswith("%")
+    number = checks.number(f"eps of metric {name!r}", _eps_number(name, text.rstrip("%")), least=0.0)
+    return (math.log1p(number / 100.0), True) if relative else (number, False)
+
+
+def _eps_number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(
+            f"eps of metric {name!r} must be a number or a percentage such as 2%, got {text!r}"
+        ) from None

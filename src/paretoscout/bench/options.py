@@ -1,0 +1,117 @@
+"""What is compared: commands, or one template with variables, all combinations of them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import InvalidInput, UnknownName
+
+PLACE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the things to choose from: a command, and what goes before and after it."""
+
+    name: str
+    command: str
+    setup: str | None = None  # once, before the first run
+    prepare: str | None = None  # before every run
+    cleanup: str | None = None  # after every run
+    shell: bool = False  # whether these are for a shell to read; else they are split into words as a shell would
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def variables_of(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read NAME=a,b,c for each variable.
+
+    >>> variables_of(["opt=O1,O2", "lto=,-flto"])
+    {'opt': ['O1', 'O2'], 'lto': ['', '-flto']}
+    """
+    variables: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidInput(f"a variable must be written NAME=VALUE,VALUE,..., got {text!r}")
+        if name in variables:
+            raise InvalidInput(f"variable {name!r} must be given once, got it twice")
+        variables[name] = values.split(",")
+        if len(set(variables[name])) < len(variables[name]):
+            raise InvalidInput(f"values of variable {name!r} must differ, got {values!r}")
+    return variables
+
+
+def options_of(
+    commands: Sequence[str],
+    variables: Mapping[str, Sequence[str]],
+    names: Sequence[str] = (),
+    *,
+    setup: str | None = None,
+    prepare: str | None = None,
+    cleanup: str | None = None,
+    shell: bool = False,
+) -> list[Option]:
+    """Return an option for each command and combination of variables.
+
+    Values of variables go into the words of a command, never into its syntax: a word is filled in after the command was
+    split, so that spaces and quotes in a value stay where they are. With a shell they are quoted for it.
+
+    >>> [option.name for option in options_of(["gzip -{level} x"], {"level": ["1", "9"]})]
+    ['level=1', 'level=9']
+    """
+    if not commands:
+        raise InvalidInput("bench must have at least one command, got none")
+    options = []
+    for command, values in itertools.product(commands, itertools.product(*variables.values())):
+        chosen = dict(zip(variables, values, strict=True))
+        described = ",".join(f"{name}={value}" for name, value in chosen.items())
+        name = command if not chosen else described if len(commands) == 1 else f"{command} {described}"
+        parts = {
+            what: None if text is None else filled(text, chosen, shell)
+            for what, text in {"command": command, "setup": setup, "prepare": prepare, "cleanup": cleanup}.items()
+        }
+        options.append(Option(name=name, shell=shell, variables=chosen, **parts))  # type: ignore[arg-type]
+    if names:
+        if len(names) != len(options):
+            raise InvalidInput(f"names must be one for each option ({len(options)}), got {len(names)}")
+        options = [
+            Option(name, option.command, option.setup, option.prepare, option.cleanup, shell, option.variables)
+            for name, option in zip(names, options, strict=True)
+        ]
+    shown = [option.name for option in options]
+    for name in shown:
+        if shown.count(name) > 1:
+            raise InvalidInput(f"options must have different names, got {name!r} twice: name them with -n")
+    return options
+
+
+def filled(template: str, values: Mapping[str, str], shell: bool) -> str:
+    """Put values into the places of a template; the result is quoted, ready to be split or handed to a shell."""
+    for place in PLACE.findall(template):
+        if place not in values and values:
+            raise UnknownName("variable", place, values)
+    if not values:
+        return template
+    if shell:
+        return PLACE.sub(
+            lambda place: values[place[1]] if _plain(values[place[1]]) else shlex.quote(values[place[1]]), template
+        )
+    words = [PLACE.sub(lambda place: values[place[1]], word) for word in shlex.split(template)]
+    # a word that is nothing but an empty value is no word: {lto} may be "" or "-flto"
+    kept = [word for word, given in zip(words, shlex.split(template), strict=True) if word or not PLACE.search(given)]
+    return shlex.join(kept)
+
+
+def _plain(value: str) -> bool:
+    """Whether a value means the same to a shell with and without quotes; empty ones vanish, as people expect."""
+    return re.fullmatch(r"[\w@%+=:,./-]*", value) is not None
+
+
+def contexts_of(options: Sequence[Option]) -> dict[str, list[str]]:
+    """Return the variables that differ between options, as columns."""
+    columns = {name: [option.variables[name] for option in options] for name in options[0].variables}
+    return {name: values for name, values in columns.items() if len(set(values)) > 1}

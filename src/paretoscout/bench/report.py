@@ -1,0 +1,263 @@
+"""What came out of a bench, for people and for programs."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..verdicts import VerdictTable
+from .campaign import Campaign
+from .metrics import Source
+
+#: How people say that one option is worse than another; others are "worse in NAME".
+WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
+EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
+MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
+
+
+def practical(table: VerdictTable, sources: Sequence[Source]) -> VerdictTable:
+    """Return the verdicts that people act on: an option of the front that another makes pointless is dominated too.
+
+    That is, for sure, by the intervals: the other is better in some metric, and in none worse by more than eps. (Where
+    both weigh the same, no option is better in everything, and each would stay on the front for ever.)
+    """
+    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
+    eps = np.array([source.eps for source in sources])
+    low, high = table.estimates * signs - table.radii, table.estimates * signs + table.radii
+    verdicts, rivals = list(table.verdicts), list(table.rivals)
+    front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
+    for k in front:
+        for j in front:
+            if verdicts[j] == "front" and j != k and (high[k] <= low[j] + eps).all() and (high[k] < low[j]).any():
+                verdicts[k], rivals[k] = "dominated", table.arms[j]
+                break
+    return replace(table, verdicts=tuple(verdicts), rivals=tuple(rivals))
+
+
+def natural(table: VerdictTable, sources: Sequence[Source], *, boxes: bool = False) -> VerdictTable:
+    """Return verdicts in the metrics' own units, where ratios were compared.
+
+    The interval of a ratio is not even: `boxes` gives its middle and half, else the estimate and the wider side.
+    """
+    estimates, radii = table.estimates.copy(), table.radii.copy()
+    for column, source in enumerate(sources):
+        if not source.relative:
+            continue
+        centre, width = table.estimates[:, column], table.radii[:, column]
+        known = np.isfinite(width) & (width < 50)
+        size, safe = np.exp(np.where(known, centre, 0.0)), np.where(known, width, 0.0)
+        estimates[:, column] = size * (np.cosh(safe) if boxes else 1.0)
+        radii[:, column] = np.where(known, size * (np.sinh(safe) if boxes else np.expm1(safe)), np.inf)
+    metrics = tuple(
+        replace(metric, unit=source.unit, eps=None) for metric, source in zip(table.metrics, sources, strict=True)
+    )
+    return replace(table, estimates=estimates, radii=radii, metrics=metrics, guarantee=guarantee(table, sources))
+
+
+def guarantee(table: VerdictTable, sources: Sequence[Source]) -> str:
+    """Say what the guarantee is about, with eps as it was given."""
+    eps = [
+        f"{100 * math.expm1(source.eps):.3g}% of {source.name}"
+        if source.relative
+        else f"{source.eps:.3g} {source.unit}".rstrip() + f" of {source.name}"
+        for source in sources
+        if source.eps
+    ]
+    about = "typical (geometric mean) values" if any(source.relative for source in sources) else "means"
+    head, _, assumed = table.guarantee.partition(" (")
+    promise = head.partition(", up to")[0]
+    scale = "; logarithms of what is compared in percent" if any(source.relative for source in sources) else ""
+    return f"{promise}, for {about}, up to {' and '.join(eps) or 'nothing'} ({assumed.removesuffix(')')}{scale})"
+
+
+def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
+    """Say in one sentence what came out."""
+    front = list(table.front)
+    undecided = [arm for arm, verdict in zip(table.arms, table.verdicts, strict=True) if verdict == "undecided"]
+    parts = []
+    if front:
+        parts.append(
+            f"{_listed(front)} {'is' if len(front) == 1 else 'are'} the front" + (" so far" if undecided else "")
+        )
+    for k, verdict in enumerate(table.verdicts):
+        rival = table.rivals[k]
+        if verdict == "dominated" and rival is not None:
+            parts.append(f"{table.arms[k]} is dominated by {rival}: {_differences(table, k, rival, sources)}")
+    if undecided:
+        parts.append(f"{_listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided")
+    return "; ".join(parts) + "."
+
+
+def _differences(table: VerdictTable, k: int, rival: str, sources: Sequence[Source]) -> str:
+    j = table.arms.index(rival)
+    said = []
+    for column, source in enumerate(sources):
+        sign = 1.0 if source.direction == "min" else -1.0
+        lag = sign * float(table.estimates[k, column] - table.estimates[j, column])
+        if lag <= source.eps or lag == 0:
+            said.append(EQUAL.get(source.kind, f"no better in {source.name}"))
+        else:
+            by = f"{100 * math.expm1(lag):.3g}%" if source.relative else f"{lag:.3g} {source.unit}".rstrip()
+            said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {by}")
+    return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def verdicts(campaign: Campaign) -> VerdictTable:
+    """Return what is proven by now, as people act on it."""
+    return practical(campaign.study.verdicts(), campaign.plan.sources)
+
+
+def as_dict(campaign: Campaign) -> dict[str, Any]:
+    """Return everything, ready for JSON."""
+    table, sources = verdicts(campaign), campaign.plan.sources
+    shown = natural(table, sources)
+    return {
+        "summary": sentence(table, sources),
+        "guarantee": shown.guarantee,
+        "decided": "undecided" not in table.verdicts,
+        "drift": campaign.drift(),
+        "dropped": campaign.study.withdrawn,
+        "options": [
+            {
+                "name": arm,
+                "command": campaign.by_name[arm].command,
+                "variables": dict(campaign.by_name[arm].variables),
+                "verdict": table.verdicts[k],
+                "rival": None if table.verdicts[k] == "front" else table.rivals[k],
+                "runs": int(table.counts[k]),
+                "metrics": {
+                    source.name: {
+                        "value": _finite(shown.estimates[k, column]),
+                        "low": _finite(source.natural(table.estimates[k, column] - table.radii[k, column])),
+                        "high": _finite(
+                            source.natural(min(table.estimates[k, column] + table.radii[k, column], 700.0))
+                        ),
+                        "unit": source.unit,
+                    }
+                    for column, source in enumerate(sources)
+                },
+            }
+            for k, arm in enumerate(table.arms)
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def as_rows(campaign: Campaign) -> list[list[str]]:
+    """Return the verdicts as a table of texts, with a header."""
+    sources = campaign.plan.sources
+    table = natural(verdicts(campaign), sources)
+    header = ["option", "verdict", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
+    rows = [header]
+    order = sorted(range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), table.estimates[k, 0]))
+    for k in order:
+        rival = table.rivals[k]
+        verdict = MARKS[table.verdicts[k]]
+        if table.verdicts[k] == "dominated" and rival:
+            verdict += f" by {rival}"
+        cells = [
+            f"{table.estimates[k, column]:.4g} ± {table.radii[k, column]:.2g}"
+            if math.isfinite(table.radii[k, column])
+            else "–"
+            for column in range(len(sources))
+        ]
+        rows.append([table.arms[k], verdict, *cells, str(int(table.counts[k]))])
+    return rows
+
+
+def as_text(campaign: Campaign, form: str) -> str:
+    """Return the result as json, csv or markdown."""
+    if form == "json":
+        return json.dumps(as_dict(campaign), indent=2, allow_nan=False) + "\n"
+    rows = as_rows(campaign)
+    if form == "csv":
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(rows)
+        return out.getvalue()
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = ["| " + " | ".join(row) + " |" for row in escaped]
+    summary = sentence(verdicts(campaign), campaign.plan.sources)
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:], "", summary, ""])
+
+
+def as_html(campaign: Campaign) -> str:
+    """Return one page that needs nothing else: summary, picture, verdicts, commands, and what it rests on."""
+    rows = as_rows(campaign)
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
+    kinds = {"★": "front", "◌": "undecided", "×": "dominated"}
+    body = "".join(
+        f'<tr class="{kinds[row[1][0]]}">' + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows[1:]
+    )
+    table = verdicts(campaign)
+    commands = "".join(
+        f"<dt>{html.escape(option.name)}</dt><dd><code>{html.escape(option.command)}</code></dd>"
+        for option in campaign.plan.options
+    )
+    notes = [*campaign.drift(), *(f"{name} {why}" for name, why in campaign.study.withdrawn.items())]
+    remarks = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in notes)
+    return PAGE.format(
+        summary=html.escape(sentence(table, campaign.plan.sources)),
+        picture=_svg(campaign),
+        head=head,
+        body=body,
+        guarantee=html.escape(natural(table, campaign.plan.sources).guarantee),
+        commands=commands,
+        remarks=remarks,
+    )
+
+
+def _svg(campaign: Campaign) -> str:
+    """The picture as a drawing within the page; nothing where matplotlib is missing."""
+    from ..errors import MissingExtra
+
+    try:
+        from .. import plots
+
+        figure = plots.front(natural(verdicts(campaign), campaign.plan.sources, boxes=True))
+    except MissingExtra:
+        return ""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>paretoscout bench</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+h1 {{ font-size: 1.35rem; line-height: 1.35; }}
+svg {{ max-width: 100%; height: auto; background: white; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; margin: 1.5rem 0; }}
+th, td {{ text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8884; vertical-align: top; }}
+th:nth-child(n+3), td:nth-child(n+3) {{ text-align: right; }}
+tr.front {{ font-weight: 600; }} tr.dominated {{ opacity: .65; }}
+code {{ font-size: .9rem; overflow-wrap: anywhere; }} dt {{ font-weight: 600; margin-top: .5rem; }} dd {{ margin: 0; }}
+p.small, p.note {{ font-size: .9rem; opacity: .8; }}
+</style></head><body>
+<h1>{summary}</h1>
+{picture}
+<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>
+{remarks}
+<p class="small">Guarantee: {guarantee}</p>
+<details><summary>Commands</summary><dl>{commands}</dl></details>
+</body></html>
+"""

@@ -1,0 +1,246 @@
+"""`paretoscout bench`: hyperfine for trade-offs."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from ..bench import Campaign, Progress
+
+DECIDED, UNDECIDED_EXIT, DOMINATED_EXIT, INTERRUPTED_EXIT = 0, 3, 4, 130
+DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)")
+SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+@click.command(short_help="Run real commands and prove which are worth having.")
+@click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
+@click.option("-L", "variables", multiple=True, metavar="NAME=A,B,C", help="A variable: {NAME} in a command; repeat.")
+@click.option("-n", "--name", "names", multiple=True, help="Name of an option, in their order; repeat.")
+@click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[:min|:max][<=LIMIT|>=LIMIT][=SOURCE]",
+    help="time, user, system, rss, exit, size@PATH, NAME:max=stdout~REGEX or NAME:min=json@KEY; repeat for several.  "
+    "[default: time, rss]",
+)
+@click.option(
+    "--eps", multiple=True, metavar="METRIC=VALUE|PERCENT%", help="Difference that does not matter.  [time: 2%]"
+)
+@click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed.")
+@click.option("--setup", metavar="COMMAND", help="Once for each option, before its first run.")
+@click.option("--prepare", metavar="COMMAND", help="Before every run.")
+@click.option("--cleanup", metavar="COMMAND", help="After every run.")
+@click.option("--warmup", default=1, show_default=True, type=click.IntRange(min=0), help="Runs that do not count.")
+@click.option("-S", "--shell", is_flag=True, help="Let a shell read the commands; its start-up is subtracted.")
+@click.option("--cwd", type=click.Path(exists=True, file_okay=False), help="Folder to run in.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment variable; repeat.")
+@click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), help="File for standard input.")
+@click.option("--timeout", metavar="DURATION", help="Longest a run may take: 30s, 5m.")
+@click.option("--budget", metavar="RUNS|DURATION", help="End undecided after so many runs, or 10m.")
+@click.option(
+    "--on-failure", type=click.Choice(["drop", "stop"]), default="drop", show_default=True, help="Of an option."
+)
+@click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
+@click.option("--features", is_flag=True, help="Tell the algorithm the variables as contexts.")
+@click.option("--seed", default=0, show_default=True, help="Of the algorithm's choices.")
+@click.option("--storage", envvar="PARETOSCOUT_STORAGE", help="Where runs are kept.  [default: paretoscout.db]")
+@click.option("--fresh", is_flag=True, help="Forget earlier runs of the same bench.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw the front: .png or .svg.")
+@click.option(
+    "--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write a report that works offline."
+)
+@click.option("--export", multiple=True, metavar="FILE", help="Write FILE.json, FILE.csv or FILE.md; repeat.")
+@click.option(
+    "--fail-if-dominated", multiple=True, metavar="NAME", help="Exit code 4 if this option is dominated; repeat."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead.")
+def bench(
+    commands: tuple[str, ...],
+    variables: tuple[str, ...],
+    names: tuple[str, ...],
+    metrics: tuple[str, ...],
+    eps: tuple[str, ...],
+    export: tuple[str, ...],
+    as_json: bool,
+    **rest: Any,
+) -> None:
+    """Run COMMANDs, each an option, in the order that tells most, until it is proven which are worth having.
+
+    Ctrl-C keeps all runs; the same command again goes on with them.
+
+    Exit code 0: every option has its verdict; 3: undecided at --budget; 4: --fail-if-dominated.
+    """
+    from ..bench import Campaign, Plan, options_of, report, source_of, variables_of
+    from . import show
+    from .named import named
+
+    given = _pairs(eps, "--eps")
+    sources = tuple(source_of(text, given) for text in metrics or ("time", "rss"))
+    for name in given:
+        if name not in [source.name for source in sources]:
+            raise InvalidInput(
+                f"--eps must be of a metric ({', '.join(source.name for source in sources)}), got {name!r}"
+            )
+    options = options_of(
+        commands,
+        variables_of(variables),
+        names,
+        setup=rest["setup"],
+        prepare=rest["prepare"],
+        cleanup=rest["cleanup"],
+        shell=rest["shell"],
+    )
+    for name in rest["fail_if_dominated"]:
+        if name not in [option.name for option in options]:
+            raise InvalidInput(f"--fail-if-dominated must name an option, got {name!r}")
+    for path in map(Path, export):
+        if path.suffix not in (".json", ".csv", ".md"):
+            raise InvalidInput(f"--export must end in .json, .csv or .md, got {path.name!r}")
+    record, settings = named(rest["algorithm"])
+    plan = Plan(
+        options=tuple(options),
+        sources=sources,
+        delta=rest["delta"],
+        algorithm=record.settings(**{"noise": "unknown", **settings})
+        if "noise" in record.settings.__dataclass_fields__
+        else record.settings(**settings),
+        seed=rest["seed"],
+        warmup=rest["warmup"],
+        folder=rest["cwd"],
+        environment=tuple(_pairs(rest["env"], "--env").items()),
+        stdin=None if rest["stdin"] is None else str(Path(rest["stdin"]).absolute()),
+        timeout=None if rest["timeout"] is None else _seconds(rest["timeout"], "--timeout"),
+        use_features=rest["features"],
+    )
+    if rest["fresh"]:
+        _forget(plan, rest["storage"])
+    campaign = Campaign(plan, rest["storage"], stop_on_failure=rest["on_failure"] == "stop")
+    screen = show.console()
+    interrupted = _work(campaign, _budget(rest["budget"]), screen, quiet=as_json)
+    _report(campaign, screen, export, as_json, rest["picture"], rest["page"])
+    if interrupted:
+        click.echo("interrupted: the same command goes on from here", err=True)
+        sys.exit(INTERRUPTED_EXIT)
+    table = report.verdicts(campaign)
+    verdicts = dict(zip(table.arms, table.verdicts, strict=True))
+    if any(verdicts.get(name, "dominated") == "dominated" for name in rest["fail_if_dominated"]):
+        sys.exit(DOMINATED_EXIT)
+    sys.exit(DECIDED if campaign.study.done else UNDECIDED_EXIT)
+
+
+def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, quiet: bool) -> bool:
+    """Run to the end, with a live table on a terminal; return whether Ctrl-C cut it short."""
+    from rich.live import Live
+
+    told = campaign.study.counts()["told"]
+    if told and not quiet:
+        click.echo(f"going on with {told} runs made before (--fresh forgets them)", err=True)
+    try:
+        if quiet or not screen.is_terminal:
+            for _ in campaign.steps(budget):
+                pass
+            return False
+        with Live(console=screen, auto_refresh=False, transient=True) as live:
+            shown = 0.0
+            for progress in campaign.steps(budget):
+                if time.monotonic() - shown > 0.25:
+                    live.update(_screen(campaign, progress), refresh=True)
+                    shown = time.monotonic()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _screen(campaign: Campaign, progress: Progress) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    from ..bench import report
+    from . import show
+
+    left = campaign.study.remaining(replicates=3)
+    pace = progress.seconds / max(progress.runs, 1)
+    eta = f"; about {left.samples * pace:,.0f} s" if left.samples < 1e6 else ""
+    return Group(
+        show.verdict_table(report.natural(report.verdicts(campaign), campaign.plan.sources)),
+        Text(f"{left}{eta}", style="dim"),
+    )
+
+
+def _report(
+    campaign: Campaign, screen: Any, export: tuple[str, ...], as_json: bool, picture: Path | None, page: Path | None
+) -> None:
+    from ..bench import report
+    from . import show
+
+    table, sources = report.verdicts(campaign), campaign.plan.sources
+    if as_json:
+        click.echo(report.as_text(campaign, "json"), nl=False)
+    else:
+        screen.print(show.verdict_table(report.natural(table, sources)))
+        screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
+        for name, why in campaign.study.withdrawn.items():
+            screen.print(f"left out: {name}: {why}", style="yellow", markup=False, soft_wrap=True)
+        for note in campaign.drift():
+            screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
+        if campaign.progress.waited:
+            screen.print(f"waited {campaign.progress.waited} times for a busy machine", style="dim")
+    for path in map(Path, export):
+        path.write_text(report.as_text(campaign, {".json": "json", ".csv": "csv", ".md": "markdown"}[path.suffix]))
+    if page is not None:
+        page.write_text(report.as_html(campaign), encoding="utf-8")
+    if picture is not None:
+        try:
+            from .. import plots
+
+            plots.front(report.natural(table, sources, boxes=True), path=picture)
+        except MissingExtra as missing:
+            click.echo(f"no picture: {missing}", err=True)
+
+
+def _pairs(texts: tuple[str, ...], what: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InvalidInput(f"{what} must be written NAME=VALUE, got {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _seconds(text: str, what: str) -> float:
+    found = DURATION.fullmatch(text.strip())
+    if found is None:
+        raise InvalidInput(f"{what} must be a duration such as 30s, 5m or 1h, got {text!r}")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def _budget(text: str | None) -> Callable[[Progress], bool]:
+    if text is None:
+        return lambda progress: False
+    if text.isdecimal():
+        return lambda progress: progress.runs >= int(text)
+    seconds, began = _seconds(text, "--budget"), time.monotonic()
+    return lambda progress: time.monotonic() - began >= seconds
+
+
+def _forget(plan: Any, storage: str | None) -> None:
+    from ..errors import UnknownName
+    from ..storage import storage_of
+    from ..study.study import DEFAULT_STORAGE
+
+    try:
+        storage_of(storage or DEFAULT_STORAGE).delete(plan.name())
+    except UnknownName:
+        return

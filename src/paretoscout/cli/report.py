@@ -1,0 +1,312 @@
+"""`paretoscout status`, `front`, `explain`, `plot`, `export`, `analyze`: what is known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput
+from .study import JSON_HELP, UNDECIDED_EXIT, load, measured, metric_options, study_options
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from ..study import Remaining, Study
+    from ..verdicts import VerdictTable
+
+WATCH_SECONDS = 2.0
+INTERRUPTED_EXIT = 130
+FORMATS = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
+_out = click.Path(path_type=Path, dir_okay=False, writable=True)
+
+
+@click.command(short_help="Show the verdicts so far, and what is still needed.")
+@click.option(
+    "--watch",
+    is_flag=False,
+    flag_value=WATCH_SECONDS,
+    type=click.FloatRange(min=0.05),
+    metavar="[SECONDS]",
+    help="Show it again and again, every 2 seconds unless told, until there is nothing left to measure.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON instead; with --watch a line for each change.")
+@study_options
+def status(watch: float | None, as_json: bool, storage: str, name: str) -> None:
+    """Show the verdict on each option with what it rests on, and about how many more measurements it takes.
+
+    Exit code 0: decided, or still going on; 3: the budget is spent, and some option has no verdict.
+    """
+    study = load(storage, name)
+    if watch is None:
+        _show(study, as_json)
+    else:
+        try:
+            _watch(study, watch, as_json)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED_EXIT)
+    sys.exit(UNDECIDED_EXIT if _spent(study) else 0)
+
+
+def _show(study: Study, as_json: bool) -> None:
+    from . import show
+
+    if as_json:
+        click.echo(json.dumps(_as_dict(study), indent=2, allow_nan=False))
+    else:
+        show.console().print(_picture(study), soft_wrap=False)
+
+
+def _watch(study: Study, seconds: float, as_json: bool) -> None:
+    from . import show
+
+    screen = show.console()
+    if as_json or not screen.is_terminal:
+        for _ in _changes(study, seconds):
+            click.echo(json.dumps(_as_dict(study), allow_nan=False) if as_json else study.verdicts().tally())
+            sys.stdout.flush()
+        return
+    from rich.live import Live
+
+    with Live(console=screen, auto_refresh=False) as live:
+        for _ in _changes(study, seconds):
+            live.update(_picture(study), refresh=True)
+
+
+def _changes(study: Study, seconds: float) -> Iterator[None]:
+    """Yield at once, and whenever something happened, until there is nothing left to measure."""
+    seen: Any = None
+    while True:
+        now = study.storage.last(study.name)
+        if now != seen:
+            seen = now
+            yield
+            if study.done or _spent(study):
+                return
+        time.sleep(seconds)
+
+
+def _spent(study: Study) -> bool:
+    """Whether the budget is spent, nothing is open, and something is undecided."""
+    counts, budget = study.counts(), study.spec.budget
+    return budget is not None and counts["asked"] >= budget and not counts["open"] and not study.done
+
+
+def _picture(study: Study) -> Group:
+    from rich.console import Group
+    from rich.text import Text
+
+    from . import show
+
+    notes = []
+    if study.open:
+        shown = ", ".join(f"{trial.number} ({trial.arm})" for trial in study.open[:8])
+        more = f" and {len(study.open) - 8} more" if len(study.open) > 8 else ""
+        notes.append(show.plain(f"open trials: {shown}{more}"))
+    notes += [show.plain(f"withdrawn: {arm} ({why})") for arm, why in study.withdrawn.items()]
+    if _spent(study):
+        notes.append(Text("the budget is spent", style="yellow"))
+    table, ahead = study.verdicts(), _remaining(study)
+    return Group(show.verdict_table(table, "" if study.done or ahead is None else str(ahead)), *notes)
+
+
+def _remaining(study: Study) -> Remaining | None:
+    """What is still needed; nobody can tell before each option was measured."""
+    return study.remaining() if study.done or study.verdicts().counts.all() else None
+
+
+def _as_dict(study: Study) -> dict[str, Any]:
+    ahead = _remaining(study)
+    return {
+        "name": study.name,
+        "done": study.done,
+        **study.counts(),
+        "budget": study.spec.budget,
+        "remaining": None if ahead is None else _plain(asdict(ahead)),
+        **study.verdicts().as_dict(),
+        "open_trials": [{"trial": trial.number, "arm": trial.arm} for trial in study.open],
+        "withdrawn": study.withdrawn,
+    }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Infinite numbers are None: JSON has none of them."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in values.items()
+    }
+
+
+@click.command(short_help="Print the options that are proven to be on the front.")
+@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@study_options
+def front(as_json: bool, storage: str, name: str) -> None:
+    """Print the options that are proven to be on the front, a line for each.
+
+    Exit code 0: the study is decided; 3: not yet, there may be more of them.
+    """
+    study = load(storage, name)
+    table, done = study.verdicts(), study.done
+    if as_json:
+        click.echo(json.dumps({"front": list(table.front), "done": done, "guarantee": table.guarantee}, indent=2))
+    else:
+        for arm in table.front:
+            click.echo(arm)
+    if not done:
+        click.echo(f"not yet decided: {table.tally()}", err=True)
+    sys.exit(0 if done else UNDECIDED_EXIT)
+
+
+@click.command(short_help="Say why an option has its verdict.")
+@click.argument("arm")
+@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@study_options
+def explain(arm: str, as_json: bool, storage: str, name: str) -> None:
+    """Say why ARM has its verdict: against whom, by how much, and what it hangs on."""
+    why = load(storage, name).explain(arm)
+    click.echo(json.dumps(_plain(asdict(why)), indent=2) if as_json else click.wrap_text(str(why), 100))
+
+
+@click.command(short_help="Draw the verdicts.")
+@click.option(
+    "--out", type=_out, default=Path("paretoscout.png"), show_default=True, help="Where it goes (.png or .svg)."
+)
+@click.option("-x", metavar="METRIC", help="Metric on the x axis. [default: the first]")
+@click.option("-y", metavar="METRIC", help="Metric on the y axis. [default: the second]")
+@study_options
+def plot(out: Path, x: str | None, y: str | None, storage: str, name: str) -> None:
+    """Draw each option with its confidence box, and the front as a staircase."""
+    from . import show
+
+    show.writable(out)
+    load(storage, name).plot_front(out, x=x, y=y)
+    click.echo(f"picture: {out}")
+
+
+@click.command(short_help="Write all measurements, or the verdicts, to a file.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS.values())),
+    help="[default: by the ending of --out, else csv]",
+)
+@click.option("--out", type=_out, help="Where it goes. [default: the terminal]")
+@study_options
+def export(form: str | None, out: Path | None, storage: str, name: str) -> None:
+    """Write all measurements as csv, json or parquet: trial (empty: imported), option, metrics, time.
+
+    Or, as markdown, the verdicts, ready for a report.
+    """
+    if form is None:
+        ending = ".csv" if out is None else out.suffix.lower()
+        if ending not in FORMATS:
+            raise InvalidInput(f"--out must end in {', '.join(FORMATS)}, or come with --format, got {ending!r}")
+        form = FORMATS[ending]
+    study = load(storage, name)
+    if form == "parquet":
+        if out is None:
+            raise InvalidInput("--format parquet must come with --out FILE")
+        _parquet(study, out)
+    else:
+        text = {"csv": _csv, "json": _json, "markdown": _markdown}[form](study)
+        if out is None:
+            click.echo(text, nl=False)
+            return
+        out.write_text(text, encoding="utf-8", newline="")
+    click.echo(f"written: {out}")
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _csv(study: Study) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", "arm", *study.spec.columns, "at"])
+    for trial, arm, row, at in study.observations():
+        writer.writerow([trial, arm, *row, _time(at)])
+    return text.getvalue()
+
+
+def _json(study: Study) -> str:
+    rows = [
+        {"trial": trial, "arm": arm, "values": dict(zip(study.spec.columns, row, strict=True)), "at": _time(at)}
+        for trial, arm, row, at in study.observations()
+    ]
+    return json.dumps(rows, indent=2, allow_nan=False) + "\n"
+
+
+def _parquet(study: Study, out: Path) -> None:
+    table = study.to_frame("pyarrow")
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table, out)
+
+
+def _markdown(study: Study) -> str:
+    from . import show
+
+    table = study.verdicts()
+    lines = [show.headings(table), ["---"] * len(show.headings(table))]
+    lines += [show.cells(table, k) for k in show.front_first(table)]
+    grid = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    more = [f"Withdrawn: {arm} ({why})\n" for arm, why in study.withdrawn.items()]
+    return "\n".join([f"Guarantee: {table.guarantee}\n", grid, f"{table.tally()}\n", *more])
+
+
+@click.command(short_help="What a finished table of measurements already proves.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--arm", required=True, metavar="COLUMN", help="Which column names the option.")
+@metric_options
+@click.option(
+    "--long",
+    metavar="metric=COLUMN,value=COLUMN",
+    help="The table has a row for each number: which column names the metric, which has the number.",
+)
+@click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
+def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: bool, **what: Any) -> None:
+    """Say what the measurements in FILE, a CSV file, prove: which options are on the front, which are dominated.
+
+    The noise is unknown and normal, unless --sigma or --bounds say more. More rows may be added and the table analysed
+    again: the guarantee holds, as long as which rows there are does not depend on their outcomes.
+
+    Exit code 0: every option has its verdict; 3: some have none.
+    """
+    from .. import plots
+    from ..frames import read_csv
+    from ..study import analyze as judge
+    from . import show
+
+    if not what["metrics"]:
+        raise InvalidInput("analyze must have at least one metric: -m NAME[:min|:max]")
+    if out is not None:
+        show.writable(out)
+    table: VerdictTable = judge(read_csv(file), arm, **measured(what), **_long(long))
+    if as_json:
+        click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
+    else:
+        show.console().print(show.verdict_table(table))
+    if out is not None:
+        plots.front(table, path=out)
+        click.echo(f"picture: {out}", err=as_json)
+    sys.exit(UNDECIDED_EXIT if "undecided" in table.verdicts else 0)
+
+
+def _long(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    parts: dict[str, Any] = dict(part.partition("=")[::2] for part in text.split(","))
+    if set(parts) != {"metric", "value"} or not all(parts.values()):
+        raise InvalidInput(f"--long must be written metric=COLUMN,value=COLUMN, got {text!r}")
+    return parts

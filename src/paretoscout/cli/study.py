@@ -1,0 +1,404 @@
+"""`paretoscout create`, `ask`, `tell`, `import`: running a study. What is known of it is in `report.py`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput, NotSupported, UnknownName
+from . import values
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+DONE_EXIT = 1
+UNDECIDED_EXIT = 3
+DEFAULT_STORAGE = "paretoscout.db"  # the same as in study/study.py, which takes long to import
+JSON_HELP = "Print as JSON instead."
+
+
+def study_options(command: Any) -> Any:
+    """Options that say which study is meant; the same for every command about one."""
+    command = click.option(
+        "--name", default="study", show_default=True, envvar="PARETOSCOUT_STUDY", help="Name of the study."
+    )(command)
+    return storage_option(command)
+
+
+def storage_option(command: Any) -> Any:
+    """Where studies are kept."""
+    return click.option(
+        "--storage",
+        default=DEFAULT_STORAGE,
+        show_default=True,
+        envvar="PARETOSCOUT_STORAGE",
+        show_envvar=True,
+        metavar="FILE|URL",
+        help="A file, or postgresql://USER@HOST/DATABASE.",
+    )(command)
+
+
+def metric_options(command: Any) -> Any:
+    """Options that say what is measured, and how well it is known; the same for every command that takes metrics."""
+    for option in (
+        click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
+        click.option(
+            "--algorithm",
+            default="scout",
+            show_default=True,
+            metavar="NAME[:SETTING=VALUE...]",
+            help="See: paretoscout algorithms",
+        ),
+        click.option(
+            "--context",
+            "contexts",
+            multiple=True,
+            metavar="COLUMN",
+            help="Column of the CSV file that may explain the metrics; repeat for several.",
+        ),
+        click.option(
+            "--guard", "guards", multiple=True, metavar="LIMIT", help="What options must keep, e.g. 'latency <= 200'."
+        ),
+        click.option(
+            "--bounds", multiple=True, metavar="METRIC=LOW,HIGH", help="Lowest and highest value there can be."
+        ),
+        click.option(
+            "--sigma",
+            multiple=True,
+            metavar="[METRIC=]VALUE",
+            help="Standard deviation of the noise, if you know it. [default: unknown, and the noise is normal]",
+        ),
+        click.option("--unit", "units", multiple=True, metavar="METRIC=UNIT", help="Shown behind numbers."),
+        click.option(
+            "--eps",
+            multiple=True,
+            metavar="[METRIC=]VALUE",
+            help="Difference that does not matter, for all metrics or by name. [default: 0]",
+        ),
+        click.option(
+            "-m",
+            "--metric",
+            "metrics",
+            multiple=True,
+            metavar="NAME[:min|:max]",
+            help="What is measured (repeat for several); max unless told.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def measured(what: dict[str, Any]) -> dict[str, Any]:
+    """Return what `metric_options` were given, as `Study` and `analyze` take it."""
+    metrics = values.metrics(what["metrics"], eps=what["eps"], units=what["units"], bounds=what["bounds"])
+    sigma = values.numbers("--sigma", what["sigma"])
+    return {
+        "metrics": metrics,
+        "sigma": sigma,
+        "algorithm": values.algorithm(what["algorithm"], values.knows_all(sigma, [metric.name for metric in metrics])),
+        **{name: what[name] for name in ("guards", "contexts", "delta")},
+    }
+
+
+def load(storage: str, name: str) -> Study:
+    """Return a study that is there. A file that is not there is not made."""
+    from ..study import Study
+
+    return Study.load(name, found(storage))
+
+
+def found(storage: str) -> str:
+    """Return where studies are kept, if there is something."""
+    if storage == "memory":
+        raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
+    if "://" not in storage or storage.startswith("sqlite:///"):
+        path = Path(storage.removeprefix("sqlite:///").partition("?")[0])
+        if not path.exists():
+            raise InvalidInput(
+                f"no studies here: there is no file {path}. Say where they are (--storage), or make one: "
+                "paretoscout create"
+            )
+    return storage
+
+
+@click.command(short_help="Make a study: which options, which metrics.")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--arm", "arms", multiple=True, metavar="NAME", help="An option; repeat for several.")
+@metric_options
+@click.option("--seed", default=0, show_default=True, help="Same seed and same outcomes, same questions.")
+@click.option(
+    "--lease", default="1h", show_default=True, metavar="TIME", help="After this a trial that was not told is lost."
+)
+@click.option("--budget", type=click.IntRange(min=1), help="Measurements there are in all. [default: no limit]")
+@click.option(
+    "--goal",
+    default="front",
+    show_default=True,
+    metavar="front|cover|NUMBER",
+    help="All optimal options, some that come within eps of all of them, or so many of them.",
+)
+@study_options
+@click.pass_context
+def create(
+    ctx: click.Context, /, file: Path | None, arms: tuple[str, ...], storage: str, name: str, **what: Any
+) -> None:
+    """Make a study, of options given by --arm, in a CSV file (the column arm, or the first one), or all in YAML.
+
+    \b
+    paretoscout create --arm small --arm large -m quality:max -m cost:min --eps quality=0.02 --eps cost=0.1
+    paretoscout create arms.csv -m quality -m latency:min --guard 'latency <= 200'
+    paretoscout create study.yaml
+
+    A YAML file has the keys arms, metrics, and if need be name, contexts, sigma, guards, delta, algorithm, seed, lease,
+    goal, budget. Making the same study again changes nothing.
+    """  # noqa: D301 - click wants the character itself
+    from ..study import Study
+    from .described import read
+
+    if storage == "memory":
+        found(storage)
+    if file is not None and file.suffix.lower() in (".yaml", ".yml"):
+        _only_the_file(ctx)
+        settings = read(file)
+        described = settings.pop("name", name)
+        if ctx.get_parameter_source("name") is click.core.ParameterSource.DEFAULT:
+            name = described
+    else:
+        if not what["metrics"]:
+            raise InvalidInput("a study must have at least one metric: -m NAME[:min|:max]")
+        settings = {
+            "arms": _arms(file, arms),
+            **measured(what),
+            "lease": values.seconds(what["lease"]),
+            "goal": values.goal(what["goal"]),
+            **{key: what[key] for key in ("seed", "budget")},
+        }
+    study = Study(**settings, storage=storage, name=name)
+    for line in _about(study):
+        click.echo(line)
+    named = "" if name == "study" else f" --name {name}"
+    click.echo(f"next: paretoscout ask{named}; then paretoscout tell{named} TRIAL METRIC=VALUE ...")
+
+
+def _only_the_file(ctx: click.Context) -> None:
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
+        if given and parameter.name not in ("file", "storage", "name"):
+            raise InvalidInput(f"{parameter.opts[-1]} must be in the YAML file, not beside it")
+
+
+def _arms(file: Path | None, arms: tuple[str, ...]) -> Any:
+    if (file is None) == (not arms):
+        raise InvalidInput("a study must have options: either --arm NAME for each, or a CSV or YAML file of them")
+    if file is None:
+        return list(arms)
+    if file.suffix.lower() != ".csv":
+        raise InvalidInput(f"options must be in a .csv or .yaml file, got {file}; the name of a study is --name")
+    from ..frames import read_csv
+
+    return read_csv(file)
+
+
+def _about(study: Study) -> list[str]:
+    """What was made, in words."""
+    spec = study.spec
+    lines = [f"study {study.name!r} in {_where(study)}: {len(spec.arms)} options, delta {spec.delta:g}"]
+    for position, metric in enumerate(spec.metrics):
+        unit = f" {metric.unit}" if metric.unit else ""
+        better = "larger" if metric.direction == "max" else "smaller"
+        sigma = spec.sigma[position]
+        known = "noise unknown" if sigma is None else f"sigma {sigma:g}{unit}"
+        if sigma is None and metric.bounds is not None:
+            known = f"from {metric.bounds[0]:g} to {metric.bounds[1]:g}{unit}"
+        lines.append(f"  {metric.name}: {better} is better; up to {metric.eps or 0:g}{unit} does not matter; {known}")
+    lines += [f"  guard: {guard}" for guard in spec.guards]
+    if spec.features:
+        lines.append(f"  contexts: {', '.join(spec.features)}")
+        if not dict(spec.settings).get("model"):
+            lines.append(
+                "  contexts are kept but not used: for that, e.g. --algorithm scout:model=robust:misfit=0.1 (the "
+                "misfit: how far from linear the means may be)"
+            )
+    if spec.budget is not None:
+        lines.append(f"  budget: {spec.budget:,} measurements")
+    return lines
+
+
+def _where(study: Study) -> str:
+    url = getattr(study.storage, "url", None)
+    return "memory" if url is None else str(url.database or url.render_as_string(hide_password=True))
+
+
+@click.command(short_help="Which options to measure next.")
+@click.option("-n", "count", default=1, show_default=True, type=click.IntRange(min=1), help="How many, at most.")
+@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@study_options
+def ask(count: int, as_json: bool, storage: str, name: str) -> None:
+    """Print which options to measure next: the number of the trial, a tab, the option; a line for each.
+
+    A loop that measures until all is decided, in batches of 8, where ./measure prints METRIC=VALUE for each metric:
+
+    \b
+    while paretoscout ask -n 8 > trials; do
+        while read -r trial arm; do echo "$trial $(./measure "$arm")"; done < trials | paretoscout tell - || break
+    done
+
+    Exit code 0: asked; 1: nothing left to ask, every option has its verdict; 3: the budget is spent, and some option
+    has none; 2: error.
+    """  # noqa: D301 - click wants the character itself
+    study = load(storage, name)
+    trials: list[Any] = []
+    try:
+        trials = study.ask(count)
+    except NotSupported:
+        if not (study.done or _spent(study)):
+            raise
+    if as_json:
+        click.echo(json.dumps([{"trial": trial.number, "arm": trial.arm} for trial in trials], indent=2))
+    else:
+        for trial in trials:
+            click.echo(f"{trial.number}\t{trial.arm}")
+    if not trials:
+        click.echo("every option has its verdict" if study.done else "the budget is spent", err=True)
+        sys.exit(DONE_EXIT if study.done else UNDECIDED_EXIT)
+
+
+def _spent(study: Study) -> bool:
+    return study.spec.budget is not None and study.counts()["asked"] >= study.spec.budget
+
+
+@click.command(short_help="Give the outcome of a trial, or of many.")
+@click.argument("trial", metavar="TRIAL|-")
+@click.argument("outcome", nargs=-1, metavar="[METRIC=VALUE]...")
+@click.option("--failed", metavar="REASON", help="The measurement failed: it is asked again.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print how many trials were asked and told, and whether all is decided."
+)
+@study_options
+def tell(trial: str, outcome: tuple[str, ...], failed: str | None, as_json: bool, storage: str, name: str) -> None:
+    """Give the outcome of a trial. The same outcome twice counts once; another one for the same trial is an error.
+
+    \b
+    paretoscout tell 12 quality=0.86 cost=1.6
+    ./measure gpt-b | paretoscout tell 12 -        METRIC=VALUE ..., or one JSON object
+    paretoscout tell 12 --failed 'out of memory'
+    ./measure-all | paretoscout tell -             many: lines TRIAL METRIC=VALUE ..., TRIAL failed REASON, or JSON
+                                                   objects with a "trial"; if one is wrong none is taken
+
+    A metric that was not measured may be left out.
+    """  # noqa: D301 - click wants the character itself
+    study = load(storage, name)
+    if trial == "-":
+        if outcome or failed is not None:
+            raise InvalidInput("tell - reads everything from its input: nothing may follow")
+        _tell_lines(study, sys.stdin.read().splitlines())
+    elif failed is not None:
+        if outcome:
+            raise InvalidInput(f"trial {trial} must have an outcome or have failed, got both")
+        study.fail(_trial(trial), failed)
+    else:
+        where = f"outcome of trial {trial}"
+        given = sys.stdin.read() if outcome == ("-",) else outcome
+        study.tell(_trial(trial), _outcome(given, where))
+    if as_json:
+        click.echo(json.dumps({"done": study.done, **study.counts()}))
+    elif sys.stderr.isatty():
+        click.echo(study.verdicts().tally(), err=True)
+
+
+def _trial(text: Any) -> int:
+    try:
+        return int(text)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"TRIAL must be a number that was asked, got {text!r}") from None
+
+
+def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
+    """Read METRIC=VALUE ..., in words or in one text, or a JSON object."""
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        try:
+            row: dict[str, Any] = json.loads(given)
+        except json.JSONDecodeError as problem:
+            raise InvalidInput(f"{where} must be JSON, but: {problem}") from None
+        return row
+    words = given.split() if isinstance(given, str) else given
+    if not words:
+        raise InvalidInput(f"{where} must be METRIC=VALUE for each metric, got nothing")
+    texts = values.pairs(where, words, "METRIC=VALUE")
+    numbers: dict[str, Any] = {}
+    for name, text in texts.items():
+        try:
+            numbers[name] = float(text)
+        except ValueError:
+            raise InvalidInput(f"{name!r} in {where} must be a number, got {text!r}") from None
+    return numbers
+
+
+def _tell_lines(study: Study, lines: Sequence[str]) -> None:
+    """Take in all outcomes, or none if a line is wrong; then the failures."""
+    told: dict[str, list[Any]] = {name: [] for name in ("", *study.spec.columns)}
+    failed: dict[int, str] = {}
+    for number, line in enumerate(lines, 1):
+        where = f"line {number}"
+        if not line.strip():
+            continue
+        if line.lstrip().startswith("{"):
+            row = _outcome(line, where)
+            trial = _trial(row.pop("trial", None))
+            row.pop("arm", None)
+        else:
+            first, *rest = line.split(maxsplit=1)
+            trial, text = _trial(first), rest[0] if rest else ""
+            if text.split(maxsplit=1)[:1] == ["failed"]:
+                failed[trial] = text.removeprefix("failed").strip()
+                continue
+            row = _outcome(text, f"{where}, outcome of trial {trial}")
+        for name in row:
+            if name not in study.spec.columns:
+                raise UnknownName(f"metric in {where}:", name, study.spec.columns)
+        told[""].append(trial)
+        for name in study.spec.columns:
+            told[name].append(row.get(name))
+    if not told[""] and not failed:
+        raise InvalidInput("tell - must get lines TRIAL METRIC=VALUE ..., got none")
+    if told[""]:
+        study.tell_frame(told, trial="")
+    for trial, reason in failed.items():
+        study.fail(trial, reason)
+
+
+@click.command(name="import", short_help="Take in many measurements from a CSV file.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@click.option("--arm", default="arm", show_default=True, metavar="COLUMN", help="Which column names the option.")
+@click.option("--trial", metavar="COLUMN", help="Which column has the number of the trial, where there was one.")
+@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@study_options
+def import_(file: Path, arm: str, trial: str | None, as_json: bool, storage: str, name: str) -> None:
+    """Take in the measurements in FILE (- for standard input): a row for each, a column for each metric.
+
+    Cells may be empty. Rows with a trial count once, however often they are imported; rows without one count each
+    time. If a row is wrong, none is taken. The guarantee holds however the rows came about, except if some were left
+    out because of their outcomes.
+    """
+    study = load(storage, name)
+    frame = _table(file)
+    new = study.tell_frame(frame, arm=arm, trial=trial)
+    ignored = [column for column in frame if column not in (arm, trial, *study.spec.columns)]
+    rows = len(next(iter(frame.values())))
+    if as_json:
+        click.echo(json.dumps({"rows": rows, "new": new, "ignored": ignored, "done": study.done}))
+        return
+    click.echo(f"{rows:,} rows, {new:,} of them new; {study.verdicts().tally()}")
+    if ignored:
+        click.echo(f"columns that are no metric, left aside: {', '.join(ignored)}", err=True)
+
+
+def _table(file: Path) -> dict[str, list[str]]:
+    from ..frames import parse_csv, read_csv
+
+    return parse_csv(sys.stdin.read(), "the input") if str(file) == "-" else read_csv(file)

@@ -1,0 +1,120 @@
+"""Values as they are written on the command line: NAME[:min|:max], [METRIC=]NUMBER, 30m."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidInput, UnknownName
+from .named import named
+
+if TYPE_CHECKING:
+    from ..algorithms import Settings
+    from ..problem import Metric
+
+SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def direction_of(text: str) -> tuple[str, str]:
+    """Read NAME[:min|:max].
+
+    >>> direction_of("time:min"), direction_of("quality")
+    (('time', 'min'), ('quality', 'max'))
+    """
+    name, _, direction = text.rpartition(":") if text.endswith((":min", ":max")) else (text, "", "max")
+    return name, direction
+
+
+def pairs(option: str, texts: Sequence[str], form: str) -> dict[str, str]:
+    """Read NAME=VALUE, each name once."""
+    values: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.rpartition("=")
+        if not sign or not name or not value:
+            raise InvalidInput(f"{option} must be written {form}, got {text!r}")
+        if name in values:
+            raise InvalidInput(f"{option} must name each metric once, got {name!r} twice")
+        values[name] = value
+    return values
+
+
+def numbers(option: str, texts: Sequence[str]) -> Any:
+    """Read [METRIC=]NUMBER: one number for all metrics, or {metric: number}; None where nothing is written."""
+    values: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise InvalidInput(f"{option} must be a number or METRIC=NUMBER, got {text!r}") from None
+    if "" in values and len(values) > 1:
+        raise InvalidInput(f"{option} must be one number for all metrics or METRIC=NUMBER for each, not both")
+    return values.get("", values) if values else None
+
+
+def metrics(
+    texts: Sequence[str], *, eps: Sequence[str] = (), units: Sequence[str] = (), bounds: Sequence[str] = ()
+) -> list[Metric]:
+    """Return the metrics that are written as -m, --eps, --unit and --bounds."""
+    from ..problem import Metric
+
+    stated = [Metric(*direction_of(text)) for text in texts]
+    eps_of = numbers("--eps", eps)
+    if eps_of is not None and not isinstance(eps_of, Mapping):
+        eps_of = dict.fromkeys([metric.name for metric in stated], eps_of)
+    more: dict[str, dict[str, Any]] = {
+        "eps": eps_of or {},
+        "unit": pairs("--unit", units, "METRIC=UNIT"),
+        "bounds": {name: _two(text) for name, text in pairs("--bounds", bounds, "METRIC=LOW,HIGH").items()},
+    }
+    names = [metric.name for metric in stated]
+    for given in more.values():
+        for name in given:
+            if name not in names:
+                raise UnknownName("metric", name, names)
+    return [
+        replace(metric, **{field: given[metric.name] for field, given in more.items() if metric.name in given})
+        for metric in stated
+    ]
+
+
+def _two(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--bounds must be written METRIC=LOW,HIGH, got {text!r}") from None
+    return low, high
+
+
+def seconds(text: Any) -> float:
+    """Read a time span.
+
+    >>> seconds("90"), seconds("30m"), seconds("2h")
+    (90.0, 1800.0, 7200.0)
+    """
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([smhd]?)\s*", str(text))
+    if found is None:
+        raise InvalidInput(f"--lease must be a time such as 90, 90s, 30m, 2h or 1d, got {str(text)!r}")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def goal(text: Any) -> Any:
+    """Read front, cover or a number of arms."""
+    return int(text) if isinstance(text, str) and text.isdecimal() else text
+
+
+def algorithm(text: str, noise_given: bool) -> Settings:
+    """Read NAME[:SETTING=VALUE...]; where sigma is not given, an algorithm that can do without does."""
+    record, values = named(text)
+    if not noise_given and "noise" in record.settings.__dataclass_fields__:
+        values.setdefault("noise", "unknown")
+    return record.settings(**values)
+
+
+def knows_all(sigma: Any, names: Sequence[str]) -> bool:
+    """Whether sigma is given for every metric."""
+    if isinstance(sigma, Mapping):
+        return all(sigma.get(name) is not None for name in names)
+    return sigma is not None

@@ -1,0 +1,105 @@
+"""What is finished is kept: each piece of work is a file, and a second call goes on where the first ended."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+import numpy as np
+
+from ..errors import UnreadableFile
+from ..kernels.compile import sources_digest
+from ..simulation.progress import Progress
+
+T = TypeVar("T")
+
+#: Files besides the kernels on which the numbers depend.
+SOURCES = ("estimators.py", "geometry.py", "start.py", "streams.py", "problems", "reproduce")
+DRAWING = ("claims.py", "figures.py", "report.py", "run.py", "tables.py")  # of `reproduce`: these change no number
+
+
+@cache
+def code_digest() -> str:
+    """Eight letters for the code that the numbers come from: pieces of other code are not taken for ours."""
+    digest = hashlib.sha256(f"{sources_digest()} {np.__version__} {numba.__version__}".encode())
+    package = Path(__file__).parent.parent
+    for name in SOURCES:
+        for source in sorted([package / name] if name.endswith(".py") else (package / name).rglob("*.py")):
+            if source.parent != Path(__file__).parent or source.name not in DRAWING:
+                digest.update(source.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+class Steps(Progress):
+    """Counts pieces: a bar on a terminal, else a line for each piece, on standard error."""
+
+    def __init__(self, total: int, show: bool | None = None) -> None:
+        super().__init__(show, total, "")
+        self.piece, self.size, self.within = "", 1, 0
+
+    def begin(self, piece: str, size: int) -> None:
+        """Begin a piece, of so many replicates."""
+        self.piece, self.size, self.within = piece, size, 0
+        self.refresh()
+
+    def replicate(self) -> None:
+        """Count a replicate of this piece."""
+        self.within += 1
+
+    def end(self, piece: str, found: bool) -> None:
+        """Count a piece, worked out or found."""
+        self.finished += 1
+        if not self.wanted:
+            done = "found" if found else "done"
+            print(f"{piece}: {done} ({self.finished} of {self.total})", file=sys.stderr, flush=True)
+
+    def refresh(self) -> None:
+        """Bring the bar up to date."""
+        super().refresh()
+        if self.bar is not None:
+            share = f" {min(self.within / self.size, 1.0):.0%}" if self.within else ""
+            self.bar.update(0, description=self.piece + share)
+
+
+class Parts:
+    """The folder of finished pieces."""
+
+    def __init__(self, folder: Path, steps: Steps) -> None:
+        self.folder, self.steps = folder, steps
+
+    def path(self, name: str) -> Path:
+        """Where a piece is kept: under its settings and the code that made it."""
+        return self.folder / f"{name}-{code_digest()}.npz"
+
+    def get(
+        self,
+        title: str,
+        name: str,
+        size: int,
+        read: Callable[[Path], T],
+        make: Callable[[], T],
+        write: Callable[[T, Path], None],
+    ) -> T:
+        """Return a piece: read if it is there, else made and kept, whole or not at all."""
+        path = self.path(name)
+        if path.exists():
+            try:
+                value = read(path)
+            except UnreadableFile:
+                pass  # somebody else's file under our name: made again
+            else:
+                self.steps.end(title, found=True)
+                return value
+        self.steps.begin(title, size)
+        value = make()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        write(value, unfinished)
+        unfinished.replace(path)
+        self.steps.end(title, found=False)
+        return value

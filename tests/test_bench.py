@@ -1,0 +1,420 @@
+"""`paretoscout bench`: real commands whose truth is known, and commands that misbehave."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from paretoscout.bench import Campaign, Plan, options_of, report, source_of, variables_of
+from paretoscout.bench.campaign import drift
+from paretoscout.bench.run import Run, Runner
+from paretoscout.cli.main import main
+from paretoscout.errors import InvalidInput, UnknownName
+from paretoscout.problem import Metric
+from paretoscout.study import Study
+from paretoscout.verdicts import VerdictTable
+
+#: A command that takes no time and prints numbers around known means, drawn anew in every run.
+DRAW = """
+import json, random, sys
+means = {"a": (1.0, 5.0), "b": (2.0, 1.0), "c": (3.0, 6.0)}[sys.argv[1]]
+print("noise on the way", json.dumps({"not": "last"}))
+print(json.dumps({"cost": random.gauss(means[0], 0.05), "deep": {"loss": random.gauss(means[1], 0.05)}}))
+"""
+PYTHON = f"{shlex.quote(sys.executable)} -I -S"
+
+
+@pytest.fixture
+def runner() -> Iterator[Runner]:
+    with Runner() as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "draw.py").write_text(DRAW)
+    return tmp_path
+
+
+def bench(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["bench", *arguments], catch_exceptions=False)
+
+
+def drawn(*more: str) -> list[str]:
+    """A bench of three options of which c is worse than both others, by twenty times the noise and more."""
+    metrics = ["-m", "cost:min=json@cost", "-m", "loss:min=json@deep.loss", "--eps", "cost=0.1", "--eps", "loss=0.1"]
+    return ["-L", "which=a,b,c", f"{PYTHON} draw.py {{which}}", *metrics, "--delta", "0.001", "--warmup", "0", *more]
+
+
+# Options and metrics
+
+
+def test_every_combination_is_an_option() -> None:
+    options = options_of(["cc -{opt} {lto} x.c"], variables_of(["opt=O1,O2", "lto=,-flto"]), setup="make {opt}")
+    assert [option.name for option in options] == ["opt=O1,lto=", "opt=O1,lto=-flto", "opt=O2,lto=", "opt=O2,lto=-flto"]
+    assert [option.command for option in options][:2] == ["cc -O1 x.c", "cc -O1 -flto x.c"]
+    assert options[2].setup == "make O2"
+
+
+@pytest.mark.parametrize("value", ["; touch pwned", "$(touch pwned)", "`touch pwned`", "' \"", "ü ☃", "a b", "*"])
+@pytest.mark.parametrize("shell", [False, True])
+def test_values_of_variables_are_never_read_by_a_shell(value: str, shell: bool, folder: Path, runner: Runner) -> None:
+    (folder / "show.py").write_text("import sys; print(ascii(sys.argv[1:]))")
+    (option, _) = options_of([f"{PYTHON} show.py {{x}}"], {"x": [value, "other"]}, shell=shell)
+    done = runner.run(option.command, shell=shell)
+    assert done.stdout.strip() == ascii([value])
+    assert not (folder / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("commands", "variables", "names", "message"),
+    [
+        ([], {}, [], "at least one command"),
+        (["x", "x"], {}, [], "different names"),
+        (["x", "y"], {}, ["one"], "one for each option"),
+        (["x {b}"], {"a": ["1"]}, [], "unknown variable 'b'"),
+    ],
+)
+def test_bad_options_are_refused(commands: list[str], variables: Any, names: list[str], message: str) -> None:
+    with pytest.raises((InvalidInput, UnknownName), match=message):
+        options_of(commands, variables, names)
+
+
+@pytest.mark.parametrize("text", ["x", "=1,2", "1x=1", "x=1,1"])
+def test_bad_variables_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="variable"):
+        variables_of([text])
+
+
+def a_run(**values: Any) -> Run:
+    usual = {"code": 0, "seconds": 0.25, "user": 0.2, "system": 0.01, "rss": 30_000_000, "stdout": "", "stderr": ""}
+    return Run(**{**usual, "folder": os.getcwd(), **values})
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "value"),
+    [
+        ("time", {}, 250.0),
+        ("user", {}, 200.0),
+        ("system", {}, 10.0),
+        ("rss", {}, 30.0),
+        ("exit", {"code": 1}, 0.0),
+        ("exit", {"code": 0}, 1.0),
+        ("score:max=stdout~score: ([0-9.]+)", {"stdout": "x\nscore: 4.5\n"}, 4.5),
+        ("score:max=stdout~[0-9.]+", {"stdout": "about 7"}, 7.0),
+        ("cost:min=json@a.b", {"stdout": 'noise\n{"a": {"b": 3}}\n'}, 3.0),
+    ],
+)
+def test_metrics_of_a_run(text: str, run: dict[str, Any], value: float) -> None:
+    assert source_of(text, {}).measured(a_run(**run), {}) == value
+
+
+def test_the_size_of_a_file_and_of_a_folder(folder: Path) -> None:
+    (folder / "out-1").mkdir()
+    (folder / "out-1" / "x").write_bytes(b"x" * 3000)
+    assert source_of("size@out-{n}/x", {}).measured(a_run(), {"n": "1"}) == 3.0
+    assert source_of("size=size@out-{n}", {}).measured(a_run(), {"n": "1"}) == 3.0
+
+
+def test_percent_is_a_ratio_and_a_number_is_a_number() -> None:
+    relative = source_of("time", {"time": "5%"})
+    assert relative.relative
+    assert relative.eps == pytest.approx(math.log(1.05))
+    assert relative.value(a_run(), {}) == pytest.approx(math.log(250.0))
+    assert relative.natural(math.log(250.0)) == pytest.approx(250.0)
+    absolute = source_of("time<=300", {"time": "5"})
+    assert not absolute.relative
+    assert (absolute.eps, absolute.guard) == (5.0, ("<=", 300.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "eps", "message"),
+    [
+        ("score=stdout~x", {}, "must say what is better"),
+        ("latency:min", {}, "source of metric 'latency'"),
+        ("x:min=stdout~(", {}, "regular expression"),
+        ("x:min=json@", {}, "must name what comes after"),
+        ("exit:min", {}, "more is better"),
+        ("time", {"time": "-1%"}, "eps of metric 'time'"),
+        ("time", {"time": "much"}, "eps of metric 'time'"),
+        ("", {}, "must be written"),
+    ],
+)
+def test_bad_metrics_are_refused(text: str, eps: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        source_of(text, eps)
+
+
+# One run
+
+
+def test_what_a_run_takes_and_says(runner: Runner, folder: Path) -> None:
+    (folder / "in.txt").write_text("hello")
+    code = "import os, sys, time; time.sleep(0.05); print(sys.stdin.read(), os.environ['X']); sys.stderr.write('!'); sys.exit(3)"
+    done = runner.run(f"{PYTHON} -c {shlex.quote(code)}", stdin="in.txt", environment={"X": "ü"})
+    assert (done.code, done.stdout, done.stderr) == (3, "hello ü\n", "!")
+    assert done.seconds >= 0.05
+    assert done.user < done.seconds
+
+
+def test_peak_memory_is_that_of_the_command_not_ours(runner: Runner) -> None:
+    ballast = np.ones(30_000_000)  # 240 MB of our own
+    small = runner.run("true")
+    large = runner.run(f"{PYTHON} -c 'x = bytearray(60_000_000)'")
+    assert small.rss < 40e6 < 60e6 < large.rss < 120e6
+    assert ballast.size
+
+
+def test_a_command_that_hangs_and_ignores_sigterm_is_ended(runner: Runner) -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
+    began = time.monotonic()
+    done = runner.run(f"{PYTHON} -c {shlex.quote(code)}", timeout=0.5)
+    assert done.timed_out
+    assert done.code == -signal.SIGKILL
+    assert done.stdout == "on\n"
+    assert time.monotonic() - began < 10
+
+
+def test_what_a_command_leaves_running_is_ended(runner: Runner) -> None:
+    done = runner.run("sleep 300 & echo $!", shell=True)
+    child = int(done.stdout)
+    for _ in range(100):
+        if not alive(child):
+            return
+        time.sleep(0.02)
+    pytest.fail("the child is still running")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
+    except FileNotFoundError:
+        return False
+
+
+def test_gigabytes_on_stdout_do_not_stay_in_memory(runner: Runner) -> None:
+    done = runner.run("head -c 1500000000 /dev/zero", capture=True)
+    assert done.code == 0
+    assert len(done.stdout) <= 1_000_000
+
+
+def test_garbage_quotes_and_unicode(runner: Runner) -> None:
+    code = "import sys; sys.stdout.buffer.write(bytes(range(256)))"
+    assert "�" in runner.run(f"{PYTHON} -c {shlex.quote(code)}").stdout
+    assert runner.run("printf '%s|' 'a b' \"it's\" ☃").stdout == "a b|it's|☃|"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [("no-such-command-here", "no such command"), ("", "must not be empty"), ("echo 'open", "as a shell reads them")],
+)
+def test_commands_that_cannot_be_run(command: str, message: str, runner: Runner) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        runner.run(command)
+    assert runner.run("true").code == 0, "the next one runs"
+
+
+# The whole
+
+
+def test_verdicts_are_the_truth(folder: Path) -> None:
+    """False alarm: at most 0.001, the delta."""
+    done = bench(
+        *drawn(
+            "--export",
+            "out.json",
+            "--export",
+            "out.csv",
+            "--export",
+            "out.md",
+            "--html",
+            "out.html",
+            "--picture",
+            "out.png",
+        )
+    )
+    assert done.exit_code == 0, done.output
+    told = json.loads((folder / "out.json").read_text())
+    verdicts = {option["name"]: option["verdict"] for option in told["options"]}
+    assert verdicts == {"which=a": "front", "which=b": "front", "which=c": "dominated"}
+    assert told["decided"]
+    for option in told["options"]:
+        truth = {"which=a": (1, 5), "which=b": (2, 1), "which=c": (3, 6)}[option["name"]]
+        for mean, metric in zip(truth, option["metrics"].values(), strict=True):
+            assert metric["low"] <= mean <= metric["high"]
+    assert "which=a and which=b are the front; which=c is dominated by" in done.output
+    assert (folder / "out.csv").read_text().startswith("option,verdict,cost,loss,runs\n")
+    assert (folder / "out.md").read_text().startswith("| option | verdict |")
+    page = (folder / "out.html").read_text()
+    assert len(page) < 1_000_000
+    assert "<svg" in page
+    assert not [line for line in page.splitlines() if "src=" in line or "<link" in line], "works offline"
+    assert (folder / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_budget_ends_undecided_and_the_same_command_goes_on(folder: Path) -> None:
+    first = bench(*drawn("--budget", "4"))
+    assert first.exit_code == 3, first.output
+    assert "undecided" in first.output
+    second = bench(*drawn("--json"))
+    assert second.exit_code == 0, second.output
+    runs = sum(option["runs"] for option in json.loads(second.stdout)["options"])
+    study = Study.load(
+        next(iter(Study(arms=["x"], metrics={"y": "min"}, storage="paretoscout.db").storage.names())), "paretoscout.db"
+    )
+    assert study.counts()["told"] == runs > 4
+    fresh = bench(*drawn("--fresh", "--budget", "3"))
+    assert fresh.exit_code == 3, fresh.output
+
+
+def test_a_failing_option_is_dropped_and_says_why(folder: Path) -> None:
+    broken = f"{PYTHON} -c {shlex.quote('import sys; sys.exit(chr(98) + chr(111) + chr(111) + chr(109))')}"
+    good = [f"{PYTHON} draw.py a", f"{PYTHON} draw.py b"]
+    how = ["-m", "cost:min=json@cost", "--eps", "cost=0.1", "--warmup", "0", "-n", "a", "-n", "b", "-n", "broken"]
+    done = bench(*good, broken, *how)
+    assert done.exit_code == 0, done.output
+    assert "left out: broken: failed: exit code 1; stderr: boom" in done.output
+    stopped = bench(*good, broken, *how, "--on-failure", "stop", "--fresh")
+    assert stopped.exit_code == 2
+    assert "option 'broken' failed: exit code 1; stderr: boom" in stopped.output
+
+
+def test_a_metric_that_is_not_there_fails_the_option(folder: Path) -> None:
+    done = bench(
+        "echo 1",
+        "echo nothing",
+        "-m",
+        "x:min=stdout~([0-9]+)",
+        "--eps",
+        "x=1",
+        "--warmup",
+        "0",
+        "-n",
+        "one",
+        "-n",
+        "none",
+    )
+    assert "left out: none: failed: x: nothing on stdout matches" in done.output
+
+
+def test_exit_code_for_pipelines(folder: Path) -> None:
+    assert bench(*drawn("--fail-if-dominated", "which=c")).exit_code == 4
+    assert bench(*drawn("--fail-if-dominated", "which=a")).exit_code == 0
+    refused = bench(*drawn("--fail-if-dominated", "which=z"))
+    assert refused.exit_code == 2
+    assert "must name an option" in refused.output
+
+
+def test_setup_prepare_and_cleanup(folder: Path) -> None:
+    done = bench(
+        "cat x-{n}",
+        "-L", "n=1,2",
+        "-m", "x:min=stdout~(.*)", "--eps", "x=0.5",
+        "--shell",
+        "--setup", "echo {n} >> setups",
+        "--prepare", "echo {n} > x-{n}",
+        "--cleanup", "rm x-{n}",
+        "--warmup", "0", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert sorted((folder / "setups").read_text().split()) == ["1", "2"]
+    assert not list(folder.glob("x-*"))
+    verdicts = [option["verdict"] for option in json.loads(done.stdout)["options"]]
+    assert verdicts == ["front", "dominated"]
+
+
+def test_ctrl_c_keeps_all_runs_and_leaves_nothing_running(folder: Path) -> None:
+    command = [sys.executable, "-m", "paretoscout", "bench", "-L", "s=0.20,0.21", "sleep {s}", "-m", "time"]
+    process = subprocess.Popen([*command, "--warmup", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    store = folder / "paretoscout.db"
+    for _ in range(600):  # the first start compiles
+        time.sleep(0.1)
+        if store.exists() and told(store) >= 2:
+            break
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "the same command goes on" in stderr
+    assert told(store) >= 2
+    time.sleep(0.3)
+    left = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True).stdout
+    assert not left.strip()
+
+
+def told(store: Path) -> int:
+    try:
+        from paretoscout.storage import storage_of
+
+        storage = storage_of(store)
+        return sum(1 for name in storage.names() for _ in storage.events(name, kinds=("tell",)))
+    except Exception:
+        return 0  # not made yet
+
+
+def test_the_start_of_a_shell_is_subtracted(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan(tuple(options_of([":", "sleep 0.1"], {}, shell=True)), (source_of("time", {"time": "1"}),))
+    campaign = Campaign(plan, "memory")
+    for _ in campaign.steps(lambda progress: progress.runs >= 1):
+        assert 0 < campaign.progress.shell_seconds < 5
+    monkeypatch.setattr(Campaign, "_shell", lambda self: 1000.0)
+    campaign = Campaign(plan, "memory")
+    for _ in campaign.steps(lambda progress: progress.runs >= 1):
+        pass
+    assert [values for _, _, values, _ in campaign.study.observations()] == [[0.001]], "never below a microsecond"
+
+
+# What is said
+
+
+def table(estimates: Any, radii: Any, verdicts: tuple[str, ...], rivals: tuple[str | None, ...]) -> VerdictTable:
+    names = tuple("abcdef"[: len(verdicts)])
+    metrics = (Metric("time", "min"), Metric("size", "min"))
+    counts = np.full(len(names), 9)
+    return VerdictTable(
+        names, metrics, verdicts, rivals, np.array(estimates), np.array(radii), counts, "all right (normal)"
+    )
+
+
+SOURCES = (source_of("time", {}), source_of("size@x", {}))
+
+
+def test_the_sentence() -> None:
+    logs = np.log([[10.0, 5.0], [20.0, 2.0], [14.1, 5.0]])
+    said = report.sentence(
+        table(logs, np.full((3, 2), 0.001), ("front", "front", "dominated"), (None, None, "a")), SOURCES
+    )
+    assert said == "a and b are the front; c is dominated by a: slower by 41% and no smaller."
+
+
+def test_an_option_that_another_makes_pointless_is_dominated() -> None:
+    logs = np.log([[10.0, 5.0], [20.0, 5.0], [10.05, 5.0]])
+    same = table(logs, np.full((3, 2), 0.001), ("front", "front", "front"), (None, None, None))
+    assert report.practical(same, SOURCES).verdicts == ("front", "dominated", "dominated")
+    wide = table(logs, np.full((3, 2), 0.5), ("front", "front", "front"), (None, None, None))
+    assert report.practical(wide, SOURCES).verdicts == ("front", "front", "front"), "not for sure"
+
+
+def test_drift_is_seen_and_noise_is_not() -> None:
+    """False alarm of the second half: at most 0.001."""
+    rng = np.random.default_rng(0)
+    for slope, expected in ((0.002, 1), (0.0, 0)):
+        study = Study(["a", "b"], [Metric("time", "min", eps=0.02)], sigma=1.0, storage="memory")
+        names = ["a", "b"] * 50
+        values = [{"a": 1.0, "b": 2.0}[name] + slope * k + 0.01 * rng.standard_normal() for k, name in enumerate(names)]
+        study.tell_frame({"arm": names, "time": values})
+        found = drift(study, [source_of("time", {"time": "2%"})])
+        assert len(found) == expected, found
