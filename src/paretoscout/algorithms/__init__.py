@@ -5,6 +5,7 @@
 1.0
 """
 
+from .ape import APE
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
@@ -13,6 +14,7 @@ from .scout import Scout
 from .uniform import Uniform
 
 __all__ = [
+    "APE",
     "Accepts",
     "Algorithm",
     "Kernels",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import multi_pfi, pfiwr, scout, uniform
+from . import ape, multi_pfi, pfiwr, scout, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -21,13 +21,14 @@ register(scout.ALGORITHM)
 register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
+register(ape.ALGORITHM)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
     >>> list(available())
-    ['scout', 'multi-pfi', 'uniform', 'pfiwr']
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'ape']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 

@@ -118,6 +118,18 @@ def ucb_alpha(n: float, delta: float, sigma: float) -> float:
     return sigma * math.sqrt(2.0 * math.log(3.0 * log_n * log_n / delta) / n)
 
 
+# Differences of two arms' means: their widths have one form, of which each arm's terms can be kept
+
+
+@kernel
+def pair_width(price: float, spent_i: float, spread_i: float, spent_j: float, spread_j: float) -> float:
+    """sqrt((price + spent_i + spent_j) (spread_i + spread_j)), at noise scale 1.
+
+    Where a sum over two means of n (estimate - mean)^2 is bounded, Cauchy-Schwarz bounds their difference so.
+    """
+    return math.sqrt((price + spent_i + spent_j) * (spread_i + spread_j))
+
+
 # The mixture of Kaufmann and Koolen. Its price needs a minimisation but depends on the level alone: compute it once.
 
 
@@ -193,17 +205,30 @@ def kaufmann_koolen(n: float, price: float, sigma: float) -> float:
 
 
 @kernel
+def kaufmann_koolen_terms(n: float) -> tuple[float, float]:
+    """What `pair_width` takes of one arm, with twice the price, for `kaufmann_koolen_pair`."""
+    return 4.0 * math.log(4.0 + math.log(n)), 1.0 / n
+
+
+@kernel
 def kaufmann_koolen_pair(n_i: float, n_j: float, price: float, sigma: float) -> float:
     """Width for the difference of two arms' means: anytime, with price = kaufmann_koolen_price(alpha, 2).
 
     sigma sqrt(2 (price + 2 log(4 + log n_i) + 2 log(4 + log n_j)) (1 / n_i + 1 / n_j)), for any rule of sampling.
     Assumes Gaussian noise, independent between the arms. Kaufmann, Koolen 2021; Kone, Kaufmann, Richert 2023 use it.
     """
-    spent = price + 2.0 * math.log(4.0 + math.log(n_i)) + 2.0 * math.log(4.0 + math.log(n_j))
-    return sigma * math.sqrt(2.0 * spent * (1.0 / n_i + 1.0 / n_j))
+    spent_i, spread_i = kaufmann_koolen_terms(n_i)
+    spent_j, spread_j = kaufmann_koolen_terms(n_j)
+    return sigma * pair_width(2.0 * price, spent_i, spread_i, spent_j, spread_j)
 
 
 # Several means together
+
+
+@kernel
+def mixture_terms(n: float, rho: float) -> tuple[float, float]:
+    """What `pair_width` takes of one arm, with price = -2 log(alpha), for `pair_mixture`."""
+    return math.log1p(n / rho), (n + rho) / n / n
 
 
 @kernel
@@ -212,10 +237,12 @@ def pair_mixture(n_i: float, n_j: float, alpha: float, sigma: float, rho: float)
 
     sigma sqrt((2 log(1 / alpha) + log((1 + n_i / rho)(1 + n_j / rho))) ((n_i + rho) / n_i^2 + (n_j + rho) / n_j^2)).
     The product of the arms' mixtures is a supermartingale, since a sample changes one factor; Cauchy-Schwarz does the
-    rest. Assumes sub-Gaussian noise. After Robbins 1970.
+    rest. Narrowest, where both have n samples, for rho = tuned_rho(n, sqrt(alpha)). Assumes sub-Gaussian noise.
+    After Robbins 1970.
     """
-    price = math.log1p(n_i / rho) + math.log1p(n_j / rho) - 2.0 * math.log(alpha)
-    return sigma * math.sqrt(price * ((n_i + rho) / n_i / n_i + (n_j + rho) / n_j / n_j))
+    spent_i, spread_i = mixture_terms(n_i, rho)
+    spent_j, spread_j = mixture_terms(n_j, rho)
+    return sigma * pair_width(-2.0 * math.log(alpha), spent_i, spread_i, spent_j, spread_j)
 
 
 @kernel
