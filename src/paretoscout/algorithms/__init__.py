@@ -9,6 +9,7 @@ from .ape import APE
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .ege import EGESH, EGESR
 from .multi_pfi import MultiPFI
+from .paveba import PaVeBa
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
 from .scout import Scout
@@ -23,6 +24,7 @@ __all__ = [
     "Kernels",
     "MultiPFI",
     "PFIwR",
+    "PaVeBa",
     "Scout",
     "Settings",
     "Setup",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import ape, ege, multi_pfi, pfiwr, scout, uniform
+from . import ape, ege, multi_pfi, paveba, pfiwr, scout, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -22,6 +22,7 @@ register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
 register(ape.ALGORITHM)
+register(paveba.ALGORITHM)
 register(ege.SR)
 register(ege.SH)
 
