@@ -9,6 +9,7 @@ from .ape import APE
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .ege import EGESH, EGESR
 from .multi_pfi import MultiPFI
+from .pareto_ucb1 import ParetoUCB1
 from .paveba import PaVeBa
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
@@ -25,6 +26,7 @@ __all__ = [
     "MultiPFI",
     "PFIwR",
     "PaVeBa",
+    "ParetoUCB1",
     "Scout",
     "Settings",
     "Setup",
