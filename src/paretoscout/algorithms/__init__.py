@@ -14,6 +14,7 @@ from .paveba import PaVeBa
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
 from .scout import Scout
+from .ucb_alpha import UCBAlpha
 from .uniform import Uniform
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Scout",
     "Settings",
     "Setup",
+    "UCBAlpha",
     "Uniform",
     "available",
     "get",

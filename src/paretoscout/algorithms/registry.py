@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import ape, ege, multi_pfi, pareto_ucb1, paveba, pfiwr, scout, uniform
+from . import ape, ege, multi_pfi, pareto_ucb1, paveba, pfiwr, scout, ucb_alpha, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -26,6 +26,7 @@ register(paveba.ALGORITHM)
 register(ege.SR)
 register(ege.SH)
 register(pareto_ucb1.ALGORITHM)
+register(ucb_alpha.ALGORITHM)
 
 
 def available() -> dict[str, str]:
