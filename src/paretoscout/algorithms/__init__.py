@@ -6,6 +6,7 @@
 """
 
 from .ape import APE
+from .bobw_lilucb import BoBWLilUCB
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .ege import EGESH, EGESR
 from .multi_pfi import MultiPFI
@@ -23,6 +24,7 @@ __all__ = [
     "EGESR",
     "Accepts",
     "Algorithm",
+    "BoBWLilUCB",
     "Kernels",
     "MultiPFI",
     "PFIwR",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import ape, ege, multi_pfi, pareto_ucb1, paveba, pfiwr, scout, ucb_alpha, uniform
+from . import ape, bobw_lilucb, ege, multi_pfi, pareto_ucb1, paveba, pfiwr, scout, ucb_alpha, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -27,6 +27,7 @@ register(ege.SR)
 register(ege.SH)
 register(pareto_ucb1.ALGORITHM)
 register(ucb_alpha.ALGORITHM)
+register(bobw_lilucb.ALGORITHM)
 
 
 def available() -> dict[str, str]:
