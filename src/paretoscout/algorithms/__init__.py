@@ -5,22 +5,35 @@
 1.0
 """
 
+from .ape import APE
+from .bobw_lilucb import BoBWLilUCB
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ege import EGESH, EGESR
 from .multi_pfi import MultiPFI
+from .pareto_ucb1 import ParetoUCB1
+from .paveba import PaVeBa
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
 from .scout import Scout
+from .ucb_alpha import UCBAlpha
 from .uniform import Uniform
 
 __all__ = [
+    "APE",
+    "EGESH",
+    "EGESR",
     "Accepts",
     "Algorithm",
+    "BoBWLilUCB",
     "Kernels",
     "MultiPFI",
     "PFIwR",
+    "PaVeBa",
+    "ParetoUCB1",
     "Scout",
     "Settings",
     "Setup",
+    "UCBAlpha",
     "Uniform",
     "available",
     "get",

@@ -77,6 +77,14 @@ class Setup:
             raise InvalidInput(f"sigma of algorithm {algorithm!r} must be given: it cannot work with unknown noise")
         return self.sigma.copy()
 
+    def enough_budget(self, algorithm: str, least: int) -> int:
+        """Return the budget, for an algorithm that cannot work with fewer samples than `least`."""
+        if self.budget is None or self.budget < least:
+            raise InvalidInput(
+                f"budget of algorithm {algorithm!r} must be at least {least} with {self.n_arms} arms, got {self.budget}"
+            )
+        return self.budget
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import multi_pfi, pfiwr, scout, uniform
+from . import ape, bobw_lilucb, ege, multi_pfi, pareto_ucb1, paveba, pfiwr, scout, ucb_alpha, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -21,12 +21,19 @@ register(scout.ALGORITHM)
 register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
+register(ape.ALGORITHM)
+register(paveba.ALGORITHM)
+register(ege.SR)
+register(ege.SH)
+register(pareto_ucb1.ALGORITHM)
+register(ucb_alpha.ALGORITHM)
+register(bobw_lilucb.ALGORITHM)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
-    >>> list(available())
+    >>> list(available())[:4]
     ['scout', 'multi-pfi', 'uniform', 'pfiwr']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import FloatArray, IntArray
-from .compile import kernel
+from .compile import allocating_kernel, kernel
+from .dispatch import Verdicts
 
 # Verdict on an arm.
 UNDECIDED = 0
@@ -148,3 +149,23 @@ def undominated_estimates(arms: IntArray, values: FloatArray, kept: IntArray) ->
             kept[n] = k
             n += 1
     return n
+
+
+@allocating_kernel
+def verdicts_by_estimates(estimates: FloatArray, counts: IntArray, finished: bool) -> Verdicts:
+    """What an algorithm says that proves nothing: once it is finished, the front of its estimates; before, nothing."""
+    K = estimates.shape[0]
+    status = np.full(K, UNDECIDED)
+    rival = np.full(K, -1)
+    if finished:
+        kept = np.empty(K, np.int64)
+        front = kept[: undominated_estimates(np.arange(K), estimates, kept)]
+        status[:] = DOMINATED
+        for k in front:
+            status[k] = FRONT
+        for k in range(K):
+            best = -np.inf
+            for j in front:
+                if status[k] == DOMINATED and margin(j, k, estimates) > best:
+                    rival[k], best = j, margin(j, k, estimates)
+    return Verdicts(status, rival, estimates.copy(), np.full(estimates.shape, np.inf), counts.copy())

@@ -109,13 +109,27 @@ def stitched(n: float, alpha: float, sigma: float, eta: float = 2.0, power: floa
 
 @kernel
 def ucb_alpha(n: float, delta: float, sigma: float) -> float:
-    """sigma sqrt(2 log(3 log(n)^2 / delta) / n), n >= 2: taken as anytime at level delta for one arm.
+    """sigma sqrt(2 log(3 log(n)^2 / delta) / n), n >= 2: anytime, one-sided, wrong with probability at most 1.5 delta.
 
-    No proof of that level is given here; with Gaussian noise and n up to 2000, simulation finds it kept. A union over
-    arms is not in it. Assumes sub-Gaussian noise. Degenne, Nedelec, Calauzènes, Perchet 2019.
+    That is so for delta from 1e-12 to 1/2: a line below n times the width, from one n to another, is crossed with
+    probability at most exp(-2 intercept slope), and a test adds these up over all n. With Gaussian noise and n up to
+    2000, simulation finds 0.2 delta. A union over arms is not in it. Assumes sub-Gaussian noise. Degenne, Nedelec,
+    Calauzènes, Perchet 2019.
     """
     log_n = math.log(n)
     return sigma * math.sqrt(2.0 * math.log(3.0 * log_n * log_n / delta) / n)
+
+
+# Differences of two arms' means: their widths have one form, of which each arm's terms can be kept
+
+
+@kernel
+def pair_width(price: float, spent_i: float, spread_i: float, spent_j: float, spread_j: float) -> float:
+    """sqrt((price + spent_i + spent_j) (spread_i + spread_j)), at noise scale 1.
+
+    Where a sum over two means of n (estimate - mean)^2 is bounded, Cauchy-Schwarz bounds their difference so.
+    """
+    return math.sqrt((price + spent_i + spent_j) * (spread_i + spread_j))
 
 
 # The mixture of Kaufmann and Koolen. Its price needs a minimisation but depends on the level alone: compute it once.
@@ -193,17 +207,30 @@ def kaufmann_koolen(n: float, price: float, sigma: float) -> float:
 
 
 @kernel
+def kaufmann_koolen_terms(n: float) -> tuple[float, float]:
+    """What `pair_width` takes of one arm, with twice the price, for `kaufmann_koolen_pair`."""
+    return 4.0 * math.log(4.0 + math.log(n)), 1.0 / n
+
+
+@kernel
 def kaufmann_koolen_pair(n_i: float, n_j: float, price: float, sigma: float) -> float:
     """Width for the difference of two arms' means: anytime, with price = kaufmann_koolen_price(alpha, 2).
 
     sigma sqrt(2 (price + 2 log(4 + log n_i) + 2 log(4 + log n_j)) (1 / n_i + 1 / n_j)), for any rule of sampling.
     Assumes Gaussian noise, independent between the arms. Kaufmann, Koolen 2021; Kone, Kaufmann, Richert 2023 use it.
     """
-    spent = price + 2.0 * math.log(4.0 + math.log(n_i)) + 2.0 * math.log(4.0 + math.log(n_j))
-    return sigma * math.sqrt(2.0 * spent * (1.0 / n_i + 1.0 / n_j))
+    spent_i, spread_i = kaufmann_koolen_terms(n_i)
+    spent_j, spread_j = kaufmann_koolen_terms(n_j)
+    return sigma * pair_width(2.0 * price, spent_i, spread_i, spent_j, spread_j)
 
 
 # Several means together
+
+
+@kernel
+def mixture_terms(n: float, rho: float) -> tuple[float, float]:
+    """What `pair_width` takes of one arm, with price = -2 log(alpha), for `pair_mixture`."""
+    return math.log1p(n / rho), (n + rho) / n / n
 
 
 @kernel
@@ -212,10 +239,12 @@ def pair_mixture(n_i: float, n_j: float, alpha: float, sigma: float, rho: float)
 
     sigma sqrt((2 log(1 / alpha) + log((1 + n_i / rho)(1 + n_j / rho))) ((n_i + rho) / n_i^2 + (n_j + rho) / n_j^2)).
     The product of the arms' mixtures is a supermartingale, since a sample changes one factor; Cauchy-Schwarz does the
-    rest. Assumes sub-Gaussian noise. After Robbins 1970.
+    rest. Narrowest, where both have n samples, for rho = tuned_rho(n, sqrt(alpha)). Assumes sub-Gaussian noise.
+    After Robbins 1970.
     """
-    price = math.log1p(n_i / rho) + math.log1p(n_j / rho) - 2.0 * math.log(alpha)
-    return sigma * math.sqrt(price * ((n_i + rho) / n_i / n_i + (n_j + rho) / n_j / n_j))
+    spent_i, spread_i = mixture_terms(n_i, rho)
+    spent_j, spread_j = mixture_terms(n_j, rho)
+    return sigma * pair_width(-2.0 * math.log(alpha), spent_i, spread_i, spent_j, spread_j)
 
 
 @kernel
@@ -226,6 +255,27 @@ def ellipsoid(n: float, alpha: float, sigma: float, rho: float, n_metrics: int) 
     sub-Gaussian with a matrix of at most sigma^2 I; with a known matrix, whiten and take sigma = 1. After Robbins 1970.
     """
     return sigma / n * math.sqrt((n + rho) * (n_metrics * math.log1p(n / rho) - 2.0 * math.log(alpha)))
+
+
+@kernel
+def karagozlu_ball(n: float, delta: float, n_arms: int, n_metrics: int) -> float:
+    """sqrt(8 log(pi^2 (L + 1) K n^2 / (6 delta)) / n): radius for all metrics of an arm in the Euclidean norm, sigma 1.
+
+    Meant as anytime, for all K arms together at level delta. It holds for up to three metrics, where the box of
+    `auer_box` lies within the ball; with many metrics it is too small. Assumes sub-Gaussian noise.
+    Karagözlü, Yıldırım, Ararat, Tekin 2024.
+    """
+    return math.sqrt(8.0 / n * math.log(math.pi * math.pi * (n_metrics + 1) * n_arms * n * n / (6.0 * delta)))
+
+
+@kernel
+def ball_around_box(n: float, delta: float, n_arms: int, n_metrics: int) -> float:
+    """`karagozlu_ball`, or sqrt(L) times `auer_box` where that is larger: anytime, for all arms and metrics together.
+
+    Assumes sub-Gaussian noise in each metric; metrics may be correlated in any way.
+    """
+    box = auer_box(n, delta, 1.0, n_arms, n_metrics)
+    return max(karagozlu_ball(n, delta, n_arms, n_metrics), math.sqrt(n_metrics) * box)
 
 
 # Linear model: outcome = x . theta + noise. Widths are for x . (estimate - theta); for a pair of arms take x_i - x_j.

@@ -1,0 +1,193 @@
+"""UCB_alpha: pull the arm with the highest inflated upper bound until one is surely the best; for a single metric.
+
+R. Degenne, T. Nedelec, C. Calauzènes, V. Perchet: Bridging the gap between regret minimization and best arm
+identification, with application to A/B tests, AISTATS 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..errors import InvalidInput
+from ..kernels import widths
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.compile import allocating_kernel, kernel
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, name_rivals
+from ..kernels.dispatch import Verdicts
+from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+
+
+@dataclass(frozen=True)
+class UCBAlpha(Settings):
+    """Settings of UCB_alpha.
+
+    alpha: how much wider than for the test the intervals are when choosing an arm. 1 is plain UCB, which has little
+        regret and decides late; large values sample all arms alike and decide early.
+    radius: "union": widths that hold for all arms together; "published": those of the paper, for one arm. With them
+        delta is not the probability of error where there are many arms.
+    """
+
+    alpha: float = 3.0
+    radius: str = "union"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set(alpha=checks.number("alpha of UCBAlpha", self.alpha, least=1.0))
+        if self.radius not in ("union", "published"):
+            raise InvalidInput(f"radius of UCBAlpha must be 'union' or 'published', got {self.radius!r}")
+
+    @property
+    def sound(self) -> bool:
+        """Whether delta means delta."""
+        return self.radius == "union"
+
+
+class UCBAlphaOptions(NamedTuple):
+    alpha: float
+    sigma: float
+    level: float  # of the width of one arm
+    eps: float  # the best arm may be missed by this
+    no_ticket: FloatArray  # (0,)
+
+
+class UCBAlphaState(NamedTuple):
+    counts: IntArray  # (K,) samples of each arm
+    sums: FloatArray  # (K, 1) their sums
+    means: FloatArray  # (K, 1)
+    widths: FloatArray  # (K,) infinite before the second sample
+    bounds: FloatArray  # (K,) inflated upper bounds; infinite before the second sample
+    status: IntArray  # (K,) verdict on each arm
+    counters: IntArray  # (2,) see below
+
+
+FEW = 2  # the width is for at least so many samples
+#: A side of the width fails with at most so many times its level, see `widths.ucb_alpha`.
+SIDE = 1.5
+
+UNSEEN = 0  # arms with fewer than FEW samples
+BEST = 1  # the arm that is returned, or -1
+
+
+def init(settings: UCBAlpha, setup: Setup) -> tuple[UCBAlphaState, UCBAlphaOptions]:
+    """Start with no samples; each arm gets two before anything is compared."""
+    K = setup.n_arms
+    state = UCBAlphaState(
+        counts=np.zeros(K, np.int64),
+        sums=np.zeros((K, 1)),
+        means=np.zeros((K, 1)),
+        widths=np.full(K, np.inf),
+        bounds=np.full(K, np.inf),
+        status=np.full(K, UNDECIDED, np.int64),
+        counters=np.array([K, -1], np.int64),
+    )
+    # One side of each arm's width is needed: that the best is not too low, and each other one not too high.
+    level = setup.delta / (SIDE * K) if settings.radius == "union" else setup.delta
+    # The whole front means the best arm itself; where one arm within eps is enough, it may be any.
+    eps = float(setup.eps[0]) if setup.goal in (1, "cover") else 0.0
+    sigma = float(setup.known_sigma("ucb-alpha")[0])
+    return state, UCBAlphaOptions(settings.alpha, sigma, level, eps, np.empty(0))
+
+
+@kernel
+def choose(
+    state: UCBAlphaState, options: UCBAlphaOptions, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
+    """Return the arm with the highest inflated upper bound."""
+    best = 0
+    for k in range(1, state.bounds.shape[0]):
+        if state.bounds[k] > state.bounds[best]:
+            best = k
+    return best, options.no_ticket
+
+
+@kernel
+def update(
+    state: UCBAlphaState,
+    options: UCBAlphaOptions,
+    arm: int,
+    ticket: FloatArray,
+    outcome: FloatArray,
+    observed: BoolArray,
+) -> None:
+    """Add the sample, and see whether the arm with the largest mean is surely the best."""
+    state.counts[arm] += 1
+    state.sums[arm, 0] += outcome[0]
+    n = state.counts[arm]
+    state.means[arm, 0] = state.sums[arm, 0] / n
+    if n == FEW:
+        state.counters[UNSEEN] -= 1
+    if n >= FEW:
+        state.widths[arm] = widths.ucb_alpha(n, options.level, options.sigma)
+        state.bounds[arm] = state.means[arm, 0] + options.alpha * state.widths[arm]
+    if state.counters[UNSEEN] == 0 and state.counters[BEST] < 0:
+        judge(state, options)
+
+
+@kernel
+def judge(state: UCBAlphaState, options: UCBAlphaOptions) -> None:
+    """Return the arm with the largest mean, if it is better than all others for sure, up to eps."""
+    K = state.counts.shape[0]
+    best = 0
+    for k in range(1, K):
+        if state.means[k, 0] > state.means[best, 0]:
+            best = k
+    least = state.means[best, 0] - state.widths[best]
+    for k in range(K):
+        if k != best and state.means[k, 0] + state.widths[k] >= least + options.eps:
+            return
+    state.counters[BEST] = best
+    for k in range(K):
+        if k != best and state.means[k, 0] + state.widths[k] < least:  # with eps another one may be as good, or better
+            state.status[k] = DOMINATED
+    state.status[best] = FRONT
+
+
+@allocating_kernel
+def verdicts(state: UCBAlphaState, options: UCBAlphaOptions) -> Verdicts:
+    """At the end: the best arm, and who is surely worse."""
+    K = state.counts.shape[0]
+    radii = np.full((K, 1), np.inf)
+    for k in range(K):
+        if state.counts[k] >= FEW:
+            radii[k, 0] = widths.ucb_alpha(state.counts[k], 0.5 * options.level, options.sigma)  # both sides
+    rival = np.full(K, state.counters[BEST])
+    for k in range(K):
+        if state.status[k] == FRONT:
+            rival[k] = -1
+    name_rivals(rival, state.means, radii, state.status)
+    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.counts.copy())
+
+
+@kernel
+def done(state: UCBAlphaState, options: UCBAlphaOptions) -> bool:
+    """Whether the best arm is known."""
+    return state.counters[BEST] >= 0
+
+
+ALGORITHM = Algorithm(
+    name="ucb-alpha",
+    summary="pull the highest upper bound until one arm is surely the best by one metric; regret against delay",
+    paper="Degenne, Nedelec, Calauzènes, Perchet: Bridging the gap between regret minimization and best arm "
+    "identification, with application to A/B tests, 2019",
+    guarantee="fixed confidence: the best arm is returned (goal 1 or 'cover': one within eps of it), with probability "
+    "at least 1 - delta, if the noise is sigma-sub-Gaussian; not with radius='published'",
+    guarantees=True,
+    settings=UCBAlpha,
+    init=init,
+    kernels=(
+        Kernels(
+            state=UCBAlphaState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            accepts=Accepts(unasked=True),
+        ),
+    ),
+    one_metric=True,
+    uses_eps=False,
+)
