@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import multi_pfi, pfiwr, scout, uniform
+from . import lingape, multi_pfi, pfiwr, rage, scout, uniform, xy_adaptive, xy_static
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -21,13 +21,18 @@ register(scout.ALGORITHM)
 register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
+register(xy_static.G_ALLOCATION)
+register(xy_static.XY_ALLOCATION)
+register(xy_adaptive.ALGORITHM)
+register(rage.ALGORITHM)
+register(lingape.ALGORITHM)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
     >>> list(available())
-    ['scout', 'multi-pfi', 'uniform', 'pfiwr']
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'g-allocation', 'xy-allocation', 'xy-adaptive', 'rage', 'lingape']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 
