@@ -9,23 +9,30 @@ from .ape import APE
 from .bobw_lilucb import BoBWLilUCB
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .ege import EGESH, EGESR
+from .lingape import LinGapE
 from .multi_pfi import MultiPFI
 from .pareto_ucb1 import ParetoUCB1
 from .paveba import PaVeBa
 from .pfiwr import PFIwR
+from .rage import RAGE
 from .registry import available, get, register, resolve
 from .scout import Scout
 from .ucb_alpha import UCBAlpha
 from .uniform import Uniform
+from .xy_adaptive import XYAdaptive
+from .xy_static import GAllocation, XYAllocation
 
 __all__ = [
     "APE",
     "EGESH",
     "EGESR",
+    "RAGE",
     "Accepts",
     "Algorithm",
     "BoBWLilUCB",
+    "GAllocation",
     "Kernels",
+    "LinGapE",
     "MultiPFI",
     "PFIwR",
     "PaVeBa",
@@ -35,6 +42,8 @@ __all__ = [
     "Setup",
     "UCBAlpha",
     "Uniform",
+    "XYAdaptive",
+    "XYAllocation",
     "available",
     "get",
     "register",

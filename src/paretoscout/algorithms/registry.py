@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import ape, bobw_lilucb, ege, multi_pfi, pareto_ucb1, paveba, pfiwr, scout, ucb_alpha, uniform
+from . import (
+    ape,
+    bobw_lilucb,
+    ege,
+    lingape,
+    multi_pfi,
+    pareto_ucb1,
+    paveba,
+    pfiwr,
+    rage,
+    scout,
+    ucb_alpha,
+    uniform,
+    xy_adaptive,
+    xy_static,
+)
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -28,6 +43,11 @@ register(ege.SH)
 register(pareto_ucb1.ALGORITHM)
 register(ucb_alpha.ALGORITHM)
 register(bobw_lilucb.ALGORITHM)
+register(xy_static.G_ALLOCATION)
+register(xy_static.XY_ALLOCATION)
+register(xy_adaptive.ALGORITHM)
+register(rage.ALGORITHM)
+register(lingape.ALGORITHM)
 
 
 def available() -> dict[str, str]:

@@ -12,19 +12,25 @@ from .compile import kernel
 
 
 @kernel
-def factorise(matrix: FloatArray, reach: IntArray) -> None:
-    """Replace the upper triangle of `matrix` by its factor; `reach` grows by the fill-in."""
+def factorise(matrix: FloatArray, reach: IntArray) -> bool:
+    """Replace the upper triangle of `matrix` by its factor; `reach` grows by the fill-in.
+
+    False: there is none, for want of a pivot. (A matrix that is all but singular may pass by rounding.)
+    """
     for i in range(matrix.shape[0]):
         pivot = matrix[i, i]
         for j in range(i + 1, reach[i] + 1):
             element = matrix[i, j]
             if element != 0.0:
+                if not pivot > 0.0:
+                    return False
                 matrix[i, j] = element / pivot
                 reach[j] = max(reach[j], reach[i])
                 # row i is divided up to j only: beyond it still holds the matrix
                 matrix[j, j] -= matrix[i, j] * element
                 for k in range(j + 1, reach[i] + 1):
                     matrix[j, k] -= matrix[i, j] * matrix[i, k]
+    return True
 
 
 @kernel

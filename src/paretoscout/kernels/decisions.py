@@ -130,6 +130,17 @@ def name_rivals(rival: IntArray, values: FloatArray, radii: FloatArray, status: 
 
 
 @kernel
+def return_best(best: int, status: IntArray, beaten_by: IntArray) -> None:
+    """Where one best arm is looked for: return this one. All others are behind it, up to eps."""
+    for k in range(status.shape[0]):
+        if status[k] == UNDECIDED:
+            status[k] = DOMINATED
+            beaten_by[k] = best
+    status[best] = FRONT
+    beaten_by[best] = -1
+
+
+@kernel
 def undominated_estimates(arms: IntArray, values: FloatArray, kept: IntArray) -> int:
     """Write those of `arms` whose values no other one dominates to `kept`, in their order; return how many."""
     n = 0

@@ -338,6 +338,26 @@ def least_squares(a: float, b: float, log_det: float, delta: float, sigma: float
     return sigma * math.sqrt((a + rho * b) * (2.0 * math.log(n_metrics / delta) + log_det))
 
 
+@kernel
+def repeated_design(a: float, look: float, delta: float, sigma: float, n_arms: int) -> float:
+    """sigma sqrt(2 a log(pi^2 n^2 K^2 / (3 delta))) along x - x' of two of K arms, or along one, at the n-th look.
+
+    `fixed_design` with 6 delta / (pi^2 n^2 K^2) spent on each look n = 1, 2, ... and each of the K (K + 1) / 2
+    directions: holds for all of them together at level delta. Whom to sample for a look is settled before any of its
+    samples is seen. After Soare, Lazaric, Munos 2014.
+    """
+    return fixed_design(a, 6.0 * delta / (math.pi * math.pi * look * look * n_arms * n_arms), sigma)
+
+
+@kernel
+def soare_design(a: float, look: float, delta: float, sigma: float, n_arms: int) -> float:
+    """2 sigma sqrt(2 a log(6 n^2 K^2 / (pi^2 delta))): as `repeated_design`, as published, about twice as wide.
+
+    Soare, Lazaric, Munos 2014.
+    """
+    return sigma * math.sqrt(8.0 * a * math.log(6.0 * look * look * n_arms * n_arms / (math.pi**2 * delta)))
+
+
 # Noise of unknown scale
 
 

@@ -1,0 +1,250 @@
+"""RAGE: phases of an optimal design for the arms that may still be best, each twice as accurate as the one before.
+
+T. Fiez, L. Jain, K. Jamieson, L. Ratliff: Sequential experimental design for transductive linear bandits, NeurIPS 2019,
+algorithm 1. A phase is judged by its own samples alone, so that the narrow intervals of a fixed design hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.compile import allocating_kernel, kernel
+from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
+from ..kernels.designs import Inverse, estimate, invert, new_inverse, optimal_shares, round_shares, variance
+from ..kernels.dispatch import Verdicts
+from ..kernels.widths import repeated_design
+from .contract import Algorithm, Kernels, Settings, Setup
+from .linear_arms import BEST_ARM, LINEAR, checked_constants, contexts_of, spanning_arms
+
+#: No phase has more samples than this: a number that is never reached, and that can still be counted.
+MOST_SAMPLES = 1e15
+
+
+@dataclass(frozen=True)
+class RAGE(Settings):
+    """Settings of RAGE.
+
+    unit: about the largest gap there may be, in the metric's own unit; phase t finds gaps of unit / 2^t.
+    rounding: how much of the accuracy may be lost where shares of samples become whole numbers.
+    constants: "sound": phase t is wrong with probability at most 6 delta / (pi t)^2, which sums to delta; "published":
+        delta / t^2, which sums to 1.64 delta.
+    """
+
+    unit: float = 1.0
+    rounding: float = 0.1
+    constants: str = "sound"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set(
+            unit=checks.number("unit of RAGE", self.unit, above=0.0),
+            rounding=checks.number("rounding of RAGE", self.rounding, above=0.0),
+        )
+        checked_constants(self, self.constants)
+
+
+class RAGEOptions(NamedTuple):
+    contexts: FloatArray  # (K, d)
+    spanning: IntArray  # (d,) arms whose contexts span all dimensions
+    unit: float
+    rounding: float
+    eps: float
+    sigma: float
+    delta: float
+    published: bool
+    no_ticket: FloatArray  # (0,)
+
+
+class RAGEState(NamedTuple):
+    shares: FloatArray  # (K,) design of this phase
+    best: FloatArray  # (K,) working space
+    planned: IntArray  # (K,) samples of each arm in this phase
+    left: IntArray  # (K,) how many of them are still to come
+    inverse: Inverse
+    right: FloatArray  # (d,) sum of x times outcome in this phase
+    pulls: IntArray  # (K,) samples in all phases
+    means: FloatArray  # (K,) estimates of the last phase
+    radii: FloatArray  # (K,) of the last phase
+    status: IntArray  # (K,)
+    beaten_by: IntArray  # (K,)
+    active: IntArray  # (K,) arms that may be best, ascending; the first counters[N_ACTIVE] entries
+    counters: IntArray  # (3,) see below
+
+
+PHASE, N_ACTIVE = 0, 1
+CURSOR = 2  # the first arm with samples to come
+
+
+def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEOptions]:
+    """Plan the first phase, with all arms: the same for all runs."""
+    contexts = contexts_of(setup, "rage")
+    K, d = contexts.shape
+    options = RAGEOptions(
+        contexts=contexts,
+        spanning=spanning_arms(contexts),
+        unit=settings.unit / float(setup.scales[0]),
+        rounding=settings.rounding,
+        eps=float(setup.eps[0]),
+        sigma=float(setup.known_sigma("rage")[0]),
+        delta=float(setup.delta),
+        published=settings.constants == "published",
+        no_ticket=np.empty(0),
+    )
+    state = RAGEState(
+        shares=np.zeros(K),
+        best=np.zeros(K),
+        planned=np.zeros(K, np.int64),
+        left=np.zeros(K, np.int64),
+        inverse=new_inverse(K, d),
+        right=np.zeros(d),
+        pulls=np.zeros(K, np.int64),
+        means=np.zeros(K),
+        radii=np.full(K, np.inf),
+        status=np.full(K, UNDECIDED, np.int64),
+        beaten_by=np.full(K, -1, np.int64),
+        active=np.arange(K, dtype=np.int64),
+        counters=np.array([1, K, 0], np.int64),
+    )
+    plan(state, options)
+    return state, options
+
+
+@kernel
+def accuracy(state: RAGEState, options: RAGEOptions) -> float:
+    """Up to what all differences of active arms are known at the end of this phase."""
+    return options.unit * 0.5 ** state.counters[PHASE]
+
+
+@kernel
+def width(state: RAGEState, options: RAGEOptions, a: float) -> float:
+    """Half the interval along a direction of variance a, in this phase."""
+    t, K = float(state.counters[PHASE]), options.contexts.shape[0]
+    if options.published:
+        return options.sigma * math.sqrt(2.0 * a * math.log(2.0 * K * K * t * t / options.delta))
+    return repeated_design(a, t, options.delta, options.sigma, K)
+
+
+@kernel
+def plan(state: RAGEState, options: RAGEOptions) -> None:
+    """Settle how often each arm is sampled in this phase."""
+    contexts, n_active = options.contexts, state.counters[N_ACTIVE]
+    n = 1
+    if n_active == 1:  # there is one arm in all
+        state.shares[0] = 1.0
+    else:
+        worst = optimal_shares(
+            state.shares, state.best, state.inverse, contexts, state.active[:n_active], options.spanning
+        )
+        support = 0
+        for share in state.shares:
+            if share > 0.0:
+                support += 1
+        # rounding leaves each arm at least 1 - support / n of its share, and that is at least 1 / (1 + rounding)
+        slack = 1.0 + options.rounding
+        ratio = width(state, options, worst * slack) / accuracy(state, options)
+        needed = max(ratio * ratio, support * slack / options.rounding)
+        n = math.ceil(min(needed, MOST_SAMPLES))
+    round_shares(state.shares, n, state.planned)
+    for k in range(contexts.shape[0]):
+        state.left[k] = state.planned[k]
+    for i in range(contexts.shape[1]):
+        state.right[i] = 0.0
+    state.counters[CURSOR] = 0
+    find_next(state)
+
+
+@kernel
+def find_next(state: RAGEState) -> None:
+    """Move the cursor to an arm with samples to come, or beyond the last arm."""
+    while state.counters[CURSOR] < state.left.shape[0] and state.left[state.counters[CURSOR]] == 0:
+        state.counters[CURSOR] += 1
+
+
+@kernel
+def choose(
+    state: RAGEState, options: RAGEOptions, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
+    """Return the first arm that lacks samples of this phase."""
+    return state.counters[CURSOR], options.no_ticket
+
+
+@kernel
+def update(
+    state: RAGEState, options: RAGEOptions, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
+) -> None:
+    """Add the sample; at the end of a phase, judge and plan the next one."""
+    state.pulls[arm] += 1
+    state.left[arm] -= 1
+    for i in range(options.contexts.shape[1]):
+        state.right[i] += options.contexts[arm, i] * outcome[0]
+    find_next(state)
+    if state.counters[CURSOR] == state.left.shape[0]:
+        judge(state, options)
+        if not done(state, options):
+            state.counters[PHASE] += 1
+            plan(state, options)
+
+
+@kernel
+def judge(state: RAGEState, options: RAGEOptions) -> None:
+    """Drop arms that are surely worse than the leader; return it if it is surely within eps of the best."""
+    contexts, counters, means = options.contexts, state.counters, state.means
+    invert(state.inverse, contexts, state.planned, 0.0)
+    estimate(state.inverse, state.right, means)
+    for k in range(contexts.shape[0]):
+        state.radii[k] = width(state, options, max(0.0, state.inverse.leverages[k]))
+    active = state.active[: counters[N_ACTIVE]]
+    leader = active[0]
+    for k in active:
+        if means[k] > means[leader]:
+            leader = k
+    n_active = 0
+    good_enough = True
+    for k in active:
+        if k != leader and means[leader] - means[k] >= accuracy(state, options):
+            state.status[k] = DOMINATED
+            state.beaten_by[k] = leader
+            continue
+        active[n_active] = k
+        n_active += 1
+        ahead = means[k] - means[leader] + width(state, options, variance(state.inverse, contexts, k, leader))
+        good_enough = good_enough and (k == leader or ahead <= options.eps)
+    counters[N_ACTIVE] = n_active
+    if good_enough:
+        return_best(leader, state.status, state.beaten_by)
+
+
+@kernel
+def done(state: RAGEState, options: RAGEOptions) -> bool:
+    """Whether one arm was returned: then none is undecided."""
+    return state.status[state.active[0]] != UNDECIDED
+
+
+@allocating_kernel
+def verdicts(state: RAGEState, options: RAGEOptions) -> Verdicts:
+    """Means and intervals of the last phase."""
+    K = options.contexts.shape[0]
+    means, radii = state.means.copy().reshape(K, 1), state.radii.copy().reshape(K, 1)
+    rival = state.beaten_by.copy()
+    name_rivals(rival, means, radii, state.status)
+    return Verdicts(state.status.copy(), rival, means, radii, state.pulls.copy())
+
+
+ALGORITHM = Algorithm(
+    name="rage",
+    summary="best arm by linear contexts: phases of an optimal design, for the arms that may still be best",
+    paper="Fiez, Jain, Jamieson, Ratliff: Sequential experimental design for transductive linear bandits, 2019",
+    guarantee=BEST_ARM,
+    guarantees=True,
+    setting="linear contexts",
+    one_metric=True,
+    settings=RAGE,
+    init=init,
+    kernels=(Kernels(state=RAGEState, choose=choose, update=update, verdicts=verdicts, done=done, assumes=LINEAR),),
+)
