@@ -6,6 +6,8 @@
 """
 
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .gege import GEGE
+from .gege_budget import GEGEBudget
 from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
@@ -13,8 +15,10 @@ from .scout import Scout
 from .uniform import Uniform
 
 __all__ = [
+    "GEGE",
     "Accepts",
     "Algorithm",
+    "GEGEBudget",
     "Kernels",
     "MultiPFI",
     "PFIwR",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import multi_pfi, pfiwr, scout, uniform
+from . import gege, gege_budget, multi_pfi, pfiwr, scout, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -21,13 +21,15 @@ register(scout.ALGORITHM)
 register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
+register(gege.ALGORITHM)
+register(gege_budget.ALGORITHM)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
     >>> list(available())
-    ['scout', 'multi-pfi', 'uniform', 'pfiwr']
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'gege', 'gege-budget']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 
@@ -50,7 +52,7 @@ def resolve(algorithm: str | Settings) -> tuple[Algorithm, Settings]:
         return record, record.settings()
     for record in _algorithms.values():
         if type(algorithm) is record.settings:
-            return record, algorithm
+            return record.under(algorithm), algorithm
     raise InvalidInput(
         f"algorithm must be a name ({', '.join(_algorithms)}) or a settings object such as "
         f"algorithms.MultiPFI(), got {algorithm!r}"
