@@ -12,6 +12,7 @@ from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
 from .scout import Scout
+from .track_and_stop import TrackAndStop
 from .uniform import Uniform
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Scout",
     "Settings",
     "Setup",
+    "TrackAndStop",
     "Uniform",
     "available",
     "get",
