@@ -10,6 +10,7 @@ from .gege import GEGE
 from .gege_budget import GEGEBudget
 from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
+from .psips import PSIPS
 from .registry import available, get, register, resolve
 from .scout import Scout
 from .track_and_stop import TrackAndStop
@@ -17,6 +18,7 @@ from .uniform import Uniform
 
 __all__ = [
     "GEGE",
+    "PSIPS",
     "Accepts",
     "Algorithm",
     "GEGEBudget",

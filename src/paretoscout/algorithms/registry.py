@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import gege, gege_budget, multi_pfi, pfiwr, scout, track_and_stop, uniform
+from . import gege, gege_budget, multi_pfi, pfiwr, psips, scout, track_and_stop, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -24,13 +24,14 @@ register(pfiwr.ALGORITHM)
 register(gege.ALGORITHM)
 register(gege_budget.ALGORITHM)
 register(track_and_stop.ALGORITHM)
+register(psips.ALGORITHM)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
     >>> list(available())
-    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'gege', 'gege-budget', 'track-and-stop']
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'gege', 'gege-budget', 'track-and-stop', 'psips']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 
