@@ -9,14 +9,18 @@ from .ape import APE
 from .bobw_lilucb import BoBWLilUCB
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .ege import EGESH, EGESR
+from .gege import GEGE
+from .gege_budget import GEGEBudget
 from .lingape import LinGapE
 from .multi_pfi import MultiPFI
 from .pareto_ucb1 import ParetoUCB1
 from .paveba import PaVeBa
 from .pfiwr import PFIwR
+from .psips import PSIPS
 from .rage import RAGE
 from .registry import available, get, register, resolve
 from .scout import Scout
+from .track_and_stop import TrackAndStop
 from .ucb_alpha import UCBAlpha
 from .uniform import Uniform
 from .xy_adaptive import XYAdaptive
@@ -26,11 +30,14 @@ __all__ = [
     "APE",
     "EGESH",
     "EGESR",
+    "GEGE",
+    "PSIPS",
     "RAGE",
     "Accepts",
     "Algorithm",
     "BoBWLilUCB",
     "GAllocation",
+    "GEGEBudget",
     "Kernels",
     "LinGapE",
     "MultiPFI",
@@ -40,6 +47,7 @@ __all__ = [
     "Scout",
     "Settings",
     "Setup",
+    "TrackAndStop",
     "UCBAlpha",
     "Uniform",
     "XYAdaptive",

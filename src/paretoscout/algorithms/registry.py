@@ -7,13 +7,17 @@ from . import (
     ape,
     bobw_lilucb,
     ege,
+    gege,
+    gege_budget,
     lingape,
     multi_pfi,
     pareto_ucb1,
     paveba,
     pfiwr,
+    psips,
     rage,
     scout,
+    track_and_stop,
     ucb_alpha,
     uniform,
     xy_adaptive,
@@ -48,6 +52,10 @@ register(xy_static.XY_ALLOCATION)
 register(xy_adaptive.ALGORITHM)
 register(rage.ALGORITHM)
 register(lingape.ALGORITHM)
+register(gege.ALGORITHM)
+register(gege_budget.ALGORITHM)
+register(track_and_stop.ALGORITHM)
+register(psips.ALGORITHM)
 
 
 def available() -> dict[str, str]:
@@ -77,7 +85,7 @@ def resolve(algorithm: str | Settings) -> tuple[Algorithm, Settings]:
         return record, record.settings()
     for record in _algorithms.values():
         if type(algorithm) is record.settings:
-            return record, algorithm
+            return record.under(algorithm), algorithm
     raise InvalidInput(
         f"algorithm must be a name ({', '.join(_algorithms)}) or a settings object such as "
         f"algorithms.MultiPFI(), got {algorithm!r}"
