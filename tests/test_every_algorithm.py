@@ -308,7 +308,7 @@ def test_a_budget_is_never_exceeded(settings: Settings) -> None:
 @contenders
 def test_one_arm_and_one_metric(settings: Settings) -> None:
     one_arm = ps.problems.gaussian([[0.5, 0.5]], sigma=0.1)
-    assert simulate(one_arm, settings, eps=0.1, replicates=2, max_samples=100).success.all()
+    assert simulate(one_arm, settings, eps=0.1, replicates=2, max_samples=BUDGET).success.all()
     one_metric = ps.problems.gaussian([[1.0], [0.0], [-1.0]], sigma=0.05)
     result = simulate(one_metric, settings, eps=0.2, replicates=2, max_samples=30_000)
     np.testing.assert_array_equal(result.fronts, [[True, False, False]] * 2)

@@ -6,6 +6,9 @@
 """
 
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .epsilon_pal import EpsilonPAL
+from .kernel_ucb import KernelUCB
+from .moglb_ucb import MoglbUCB
 from .multi_pfi import MultiPFI
 from .pfiwr import PFIwR
 from .registry import available, get, register, resolve
@@ -15,7 +18,10 @@ from .uniform import Uniform
 __all__ = [
     "Accepts",
     "Algorithm",
+    "EpsilonPAL",
+    "KernelUCB",
     "Kernels",
+    "MoglbUCB",
     "MultiPFI",
     "PFIwR",
     "Scout",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import multi_pfi, pfiwr, scout, uniform
+from . import epsilon_pal, kernel_ucb, moglb_ucb, multi_pfi, pfiwr, scout, uniform
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -21,13 +21,16 @@ register(scout.ALGORITHM)
 register(multi_pfi.ALGORITHM)
 register(uniform.ALGORITHM)
 register(pfiwr.ALGORITHM)
+register(epsilon_pal.ALGORITHM)
+register(moglb_ucb.ALGORITHM)
+register(kernel_ucb.ALGORITHM)
 
 
 def available() -> dict[str, str]:
     """Return the names of all algorithms, each with one line on what it does.
 
     >>> list(available())
-    ['scout', 'multi-pfi', 'uniform', 'pfiwr']
+    ['scout', 'multi-pfi', 'uniform', 'pfiwr', 'epsilon-pal', 'moglb-ucb', 'kernel-ucb']
     """
     return {name: algorithm.summary for name, algorithm in _algorithms.items()}
 

@@ -4,7 +4,8 @@ Estimates `values` and interval half-widths `radii` are (K, L), larger is better
 interval holds,
 
 * `surely_dominates(j, k)`: j is better than k in every metric;
-* `surely_escapes(k, j, slack)`: in some metric k is worse than j by no more than `slack`.
+* `surely_escapes(k, j, slack)`: in some metric k is worse than j by no more than `slack`;
+* `surely_covers(j, k, slack)`: in every metric j is worse than k by no more than `slack`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import FloatArray, IntArray
-from .compile import kernel
+from .compile import allocating_kernel, kernel
+from .dispatch import Verdicts
 
 # Verdict on an arm.
 UNDECIDED = 0
@@ -39,6 +41,15 @@ def surely_escapes(k: int, j: int, values: FloatArray, radii: FloatArray, slack:
         if values[k, metric] + slack[metric] - values[j, metric] >= radii[k, metric] + radii[j, metric]:
             return True
     return False
+
+
+@kernel
+def surely_covers(j: int, k: int, values: FloatArray, radii: FloatArray, slack: FloatArray) -> bool:
+    """Whether j is as good as k but for `slack`: y_j + slack - y_k >= r_k + r_j in every metric."""
+    for metric in range(values.shape[1]):
+        if values[j, metric] + slack[metric] - values[k, metric] < radii[k, metric] + radii[j, metric]:
+            return False
+    return True
 
 
 @kernel
@@ -148,3 +159,23 @@ def undominated_estimates(arms: IntArray, values: FloatArray, kept: IntArray) ->
             kept[n] = k
             n += 1
     return n
+
+
+@allocating_kernel
+def verdicts_by_estimates(estimates: FloatArray, counts: IntArray, finished: bool) -> Verdicts:
+    """What an algorithm says that proves nothing: once it is finished, the front of its estimates; before, nothing."""
+    K = estimates.shape[0]
+    status = np.full(K, UNDECIDED)
+    rival = np.full(K, -1)
+    if finished:
+        kept = np.empty(K, np.int64)
+        front = kept[: undominated_estimates(np.arange(K), estimates, kept)]
+        status[:] = DOMINATED
+        for k in front:
+            status[k] = FRONT
+        for k in range(K):
+            best = -np.inf
+            for j in front:
+                if status[k] == DOMINATED and margin(j, k, estimates) > best:
+                    rival[k], best = j, margin(j, k, estimates)
+    return Verdicts(status, rival, estimates.copy(), np.full(estimates.shape, np.inf), counts.copy())

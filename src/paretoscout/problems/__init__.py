@@ -1,4 +1,4 @@
-"""Problems to solve: made from means, from a linear model or from a table of measurements; built in; data sets.
+"""Problems to solve: made from means, from a model, or from a table of measurements; built in; data sets.
 
 >>> import paretoscout as ps
 >>> ps.problems.gaussian([[1, 0], [0, 1], [0, 0]], sigma=0.5)
@@ -8,7 +8,7 @@
 from .built_in import available, card, fetch, load
 from .catalogue import DATASETS
 from .datasets import Dataset
-from .make import gaussian, linear, read_csv, table
+from .make import gaussian, linear, logistic, read_csv, table
 
 __all__ = [
     "DATASETS",
@@ -19,6 +19,7 @@ __all__ = [
     "gaussian",
     "linear",
     "load",
+    "logistic",
     "read_csv",
     "table",
 ]
