@@ -108,6 +108,12 @@ class Problem:
             raise InvalidInput(f"sigma of problem {self.name!r} must not be negative, got {self.sigma.tolist()}")
         if self.cost is not None and (self.cost <= 0).any():
             raise InvalidInput(f"cost of problem {self.name!r} must be above 0, got {self.cost.min():g}")
+        if self.link not in ("identity", "logistic"):
+            raise InvalidInput(f"link of problem {self.name!r} must be 'identity' or 'logistic', got {self.link!r}")
+        if self.link == "logistic" and (self.theta is None or self.contexts is None):
+            raise InvalidInput(
+                f"link of problem {self.name!r} must be 'identity' where contexts or theta are not given"
+            )
         self._check_bounds()
 
     def _check_bounds(self) -> None:
@@ -115,6 +121,10 @@ class Problem:
             if metric.bounds is None:
                 continue
             what = f"metric {metric.name!r} of problem {self.name!r}"
+            if self.link == "logistic":
+                if metric.bounds != (0.0, 1.0):
+                    raise InvalidInput(f"bounds of {what} must be 0 and 1, its only outcomes, got {metric.bounds}")
+                continue
             if self.rows is None:
                 raise InvalidInput(f"bounds of {what} must be left out: its noise is normal, which knows no bounds")
             for arm, rows in zip(self.arms, self.rows, strict=True):
@@ -140,7 +150,12 @@ class Problem:
         return bounds_of(self.metrics, units)
 
     def theta_max(self, units: Units) -> float:
-        """Return the largest norm of a column of the parameters, in scaled units (without contexts: of the means)."""
+        """Return the largest norm of a column of the parameters (without contexts: of the means).
+
+        In scaled units; with the logistic link in those of its argument, which have no scale.
+        """
+        if self.link == "logistic" and self.theta is not None:
+            return float(np.linalg.norm(self.theta, axis=0).max())
         theta = self.means if self.contexts is None else self.theta
         if theta is None:
             theta = np.linalg.lstsq(self.contexts, self.means, rcond=None)[0]  # type: ignore[arg-type]

@@ -9,9 +9,12 @@ from .ape import APE
 from .bobw_lilucb import BoBWLilUCB
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .ege import EGESH, EGESR
+from .epsilon_pal import EpsilonPAL
 from .gege import GEGE
 from .gege_budget import GEGEBudget
+from .kernel_ucb import KernelUCB
 from .lingape import LinGapE
+from .moglb_ucb import MoglbUCB
 from .multi_pfi import MultiPFI
 from .pareto_ucb1 import ParetoUCB1
 from .paveba import PaVeBa
@@ -36,10 +39,13 @@ __all__ = [
     "Accepts",
     "Algorithm",
     "BoBWLilUCB",
+    "EpsilonPAL",
     "GAllocation",
     "GEGEBudget",
+    "KernelUCB",
     "Kernels",
     "LinGapE",
+    "MoglbUCB",
     "MultiPFI",
     "PFIwR",
     "PaVeBa",

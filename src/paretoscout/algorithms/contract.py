@@ -215,7 +215,8 @@ class Algorithm:
         if self.needs_budget and setup.budget is None:
             raise NotSupported(f"algorithm {self.name!r} must be told a budget: how many samples there are in all")
         if setup.link != "identity" and setup.link not in self.links:
-            setup = replace(setup, explained=False)  # the contexts do not explain the means as it would take them to
+            # the contexts do not explain the means as it would take them to
+            setup = replace(setup, explained=False, theta_max=None)
         return self.init(settings, setup)
 
     def kernels_of(self, state: Any) -> Kernels:

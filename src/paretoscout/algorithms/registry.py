@@ -7,9 +7,12 @@ from . import (
     ape,
     bobw_lilucb,
     ege,
+    epsilon_pal,
     gege,
     gege_budget,
+    kernel_ucb,
     lingape,
+    moglb_ucb,
     multi_pfi,
     pareto_ucb1,
     paveba,
@@ -56,6 +59,9 @@ register(gege.ALGORITHM)
 register(gege_budget.ALGORITHM)
 register(track_and_stop.ALGORITHM)
 register(psips.ALGORITHM)
+register(epsilon_pal.ALGORITHM)
+register(moglb_ucb.ALGORITHM)
+register(kernel_ucb.ALGORITHM)
 
 
 def available() -> dict[str, str]:

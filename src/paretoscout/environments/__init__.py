@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..problem import Problem, Units
-from . import gaussian, recorded
+from . import bernoulli, gaussian, recorded
 
 __all__ = ["environment_of"]
 
 
 def environment_of(problem: Problem, units: Units) -> Any:
     """Return the state that `draw` samples the problem from, oriented and scaled."""
-    return gaussian.of(problem, units) if problem.rows is None else recorded.of(problem, units)
+    if problem.rows is not None:
+        return recorded.of(problem, units)
+    return bernoulli.of(problem, units) if problem.link == "logistic" else gaussian.of(problem, units)

@@ -4,7 +4,8 @@ Estimates `values` and interval half-widths `radii` are (K, L), larger is better
 interval holds,
 
 * `surely_dominates(j, k)`: j is better than k in every metric;
-* `surely_escapes(k, j, slack)`: in some metric k is worse than j by no more than `slack`.
+* `surely_escapes(k, j, slack)`: in some metric k is worse than j by no more than `slack`;
+* `surely_covers(j, k, slack)`: in every metric j is worse than k by no more than `slack`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,15 @@ def surely_escapes(k: int, j: int, values: FloatArray, radii: FloatArray, slack:
         if values[k, metric] + slack[metric] - values[j, metric] >= radii[k, metric] + radii[j, metric]:
             return True
     return False
+
+
+@kernel
+def surely_covers(j: int, k: int, values: FloatArray, radii: FloatArray, slack: FloatArray) -> bool:
+    """Whether j is as good as k but for `slack`: y_j + slack - y_k >= r_k + r_j in every metric."""
+    for metric in range(values.shape[1]):
+        if values[j, metric] + slack[metric] - values[k, metric] < radii[k, metric] + radii[j, metric]:
+            return False
+    return True
 
 
 @kernel

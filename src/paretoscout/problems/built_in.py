@@ -16,7 +16,7 @@ from ..frames import read_csv
 from ..problem import Metric, Problem
 from .catalogue import DATASETS
 from .datasets import RAW, Dataset
-from .make import gaussian, linear, table
+from .make import gaussian, linear, logistic, table
 
 
 def available() -> dict[str, str]:
@@ -43,9 +43,10 @@ def load(name: str, *, sigma: Any = None) -> Problem:
     problem = replace(_MAKERS[name]() if name in _MAKERS else DATASETS[name].problem(), about=about[name])
     if sigma is None:
         return problem
-    if problem.rows is not None:
+    if problem.rows is not None or problem.link == "logistic":
+        reason = "its rows are replayed" if problem.link == "identity" else "its outcomes are 0 or 1"
         raise InvalidInput(
-            f"sigma of problem {name!r} must be left out, for its rows are replayed, got {sigma!r}; what an "
+            f"sigma of problem {name!r} must be left out, for {reason}, got {sigma!r}; what an "
             f"algorithm assumes is a setting of the algorithm"
         )
     return replace(
@@ -107,6 +108,15 @@ def linear_1000() -> Problem:
     return _random_linear(1000, 8, sigma=0.5, name="linear-1000")
 
 
+def logistic_12() -> Problem:
+    """12 variants of a page in 3 dimensions; a sample is one visitor, who reads it or not and buys or not."""
+    rng = np.random.default_rng(3)
+    contexts = rng.normal(size=(12, 3))
+    contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
+    metrics = [Metric("reads", eps=0.05), Metric("buys", eps=0.05)]
+    return logistic(contexts, [[1.5, -0.5], [0.5, 1.0], [-0.5, 1.0]], metrics=metrics, name="logistic-12")
+
+
 def _random_linear(n_arms: int, d: int, sigma: float, name: str) -> Problem:
     rng = np.random.default_rng(0)
     contexts = rng.normal(size=(n_arms, d))
@@ -122,4 +132,5 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "random-16": random_16,
     "linear-16": linear_16,
     "linear-1000": linear_1000,
+    "logistic-12": logistic_12,
 }

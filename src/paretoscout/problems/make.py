@@ -1,8 +1,9 @@
-"""gaussian, linear, table: the three ways to state a problem."""
+"""gaussian, linear, logistic, table: the ways to state a problem."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,7 @@ def linear(
     >>> linear([[1, 0], [0, 1], [0.5, 0.5]], theta=[[1, 0], [0, 1]], sigma=0.1)
     <Problem 'linear': 3 arms, 2 metrics, 2 features>
     """
-    X = checks.table(f"contexts of problem {name!r}", contexts, "(arms, features)")
-    parameters = checks.table(f"theta of problem {name!r}", theta, "(features, metrics)")
-    if parameters.shape[0] != X.shape[1]:
-        raise InvalidInput(
-            f"theta of problem {name!r} must have one row per feature ({X.shape[1]}), got {parameters.shape[0]}"
-        )
+    X, parameters = _explained(contexts, theta, name)
     K, L = X.shape[0], parameters.shape[1]
     return Problem(
         name=name,
@@ -84,6 +80,45 @@ def linear(
         contexts=X,
         theta=parameters,
         noise="normal noise, sigma given",
+        cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
+    )
+
+
+def logistic(
+    contexts: Any,
+    theta: Any,
+    names: Sequence[str] | None = None,
+    directions: str | Sequence[str] | None = None,
+    *,
+    metrics: Sequence[str | Metric] | None = None,
+    cost: Any = None,
+    name: str = "logistic",
+) -> Problem:
+    """State a problem whose outcomes are 0 or 1, with probability 1 / (1 + exp(-z)) of a 1, z = contexts @ theta.
+
+    For things that happen or not: bought, healed, crashed. contexts (K, d) are the arms' features, theta is (d, L).
+    sigma is 0.5, which holds for all such outcomes, and every metric has the bounds 0 and 1.
+
+    >>> logistic([[1, 0], [0, 1], [1, 1]], theta=[[1, 0], [0, 1]], metrics=["opened", "bought"]).means.round(2)
+    array([[0.73, 0.5 ],
+           [0.5 , 0.73],
+           [0.73, 0.73]])
+    """
+    X, parameters = _explained(contexts, theta, name)
+    K, L = X.shape[0], parameters.shape[1]
+    return Problem(
+        name=name,
+        arms=_arm_names(names, K, name),
+        metrics=tuple(
+            metric if metric.bounds else replace(metric, bounds=(0.0, 1.0))
+            for metric in _metrics(metrics, directions, L, name)
+        ),
+        means=0.5 + 0.5 * np.tanh(0.5 * (X @ parameters)),  # the logistic function, which overflows if written as is
+        sigma=np.full(L, 0.5),
+        contexts=X,
+        theta=parameters,
+        link="logistic",
+        noise="outcomes 0 or 1, sigma 0.5",
         cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
     )
 
@@ -149,6 +184,17 @@ def table(
         rows=rows,
         noise="sigma assumed: the largest within an option",
     )
+
+
+def _explained(contexts: Any, theta: Any, problem: str) -> tuple[FloatArray, FloatArray]:
+    """Check features and parameters that go together."""
+    X = checks.table(f"contexts of problem {problem!r}", contexts, "(arms, features)")
+    parameters = checks.table(f"theta of problem {problem!r}", theta, "(features, metrics)")
+    if parameters.shape[0] != X.shape[1]:
+        raise InvalidInput(
+            f"theta of problem {problem!r} must have one row per feature ({X.shape[1]}), got {parameters.shape[0]}"
+        )
+    return X, parameters
 
 
 def _arm_names(names: Sequence[str] | None, n_arms: int, problem: str) -> tuple[str, ...]:
