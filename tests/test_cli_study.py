@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from paretoscout.cli import study as commands
+from paretoscout.cli import options
 from paretoscout.cli.main import SECTIONS, main
 
 TRUTH = {"small": (0.80, 1.0), "large": (0.90, 3.0), "old": (0.70, 2.0)}  # quality, cost: old is dominated by small
@@ -386,7 +386,7 @@ def test_names_and_storage_from_the_environment(monkeypatch: pytest.MonkeyPatch,
 def test_the_default_storage_is_that_of_the_library() -> None:
     from paretoscout.study.study import DEFAULT_STORAGE
 
-    assert commands.DEFAULT_STORAGE == DEFAULT_STORAGE
+    assert options.DEFAULT_STORAGE == DEFAULT_STORAGE
 
 
 def test_analyze(folder: Path) -> None:
@@ -523,6 +523,7 @@ def test_the_loop_in_the_help_is_the_one_in_the_readme() -> None:
         (["withdraw", "smal", "--storage", "there.db"], "unknown arm 'smal'; did you mean 'small'?"),
         (["ask", "-n", "0", "--storage", "there.db"], "0 is not in the range"),
         (["plot", "--out", "x.gif", "--storage", "there.db"], "--out must end in .png or .svg"),
+        (["export", "--out", "no/x.csv", "--storage", "there.db"], "--out must be in a folder that exists"),
         (["plot", "-x", "speed", "--storage", "there.db"], "unknown metric 'speed'"),
         (["import", "none.csv", "--storage", "there.db"], "no such file: none.csv"),
         ([*NEW, "--delta", "0.2", "--storage", "there.db"], "is there already, with other settings of delta"),

@@ -7,7 +7,7 @@ import json
 import click
 
 from . import values
-from .study import JSON_HELP, found, load, storage_option, study_options
+from .options import JSON_HELP, found, load, storage_option, study_options
 
 
 @click.command(name="add-arm", short_help="Add options to a study.")

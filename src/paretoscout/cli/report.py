@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
-from .study import JSON_HELP, UNDECIDED_EXIT, load, measured, metric_options, study_options
+from .options import JSON_HELP, UNDECIDED_EXIT, load, measured, metric_options, study_options
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -206,11 +206,15 @@ def export(form: str | None, out: Path | None, storage: str, name: str) -> None:
 
     Or, as markdown, the verdicts, ready for a report.
     """
+    from . import show
+
     if form is None:
         ending = ".csv" if out is None else out.suffix.lower()
         if ending not in FORMATS:
             raise InvalidInput(f"--out must end in {', '.join(FORMATS)}, or come with --format, got {ending!r}")
         form = FORMATS[ending]
+    if out is not None:
+        show.in_a_folder(out)
     study = load(storage, name)
     if form == "parquet":
         if out is None:

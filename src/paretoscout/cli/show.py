@@ -117,5 +117,10 @@ def writable(picture: Path) -> None:
     """Refuse a path for the picture before the work, not after it."""
     if picture.suffix.lower() not in (".png", ".svg"):
         raise InvalidInput(f"--out must end in .png or .svg, got {picture.name!r}")
-    if not picture.absolute().parent.is_dir():
-        raise InvalidInput(f"--out must be in a folder that exists, got {picture}")
+    in_a_folder(picture)
+
+
+def in_a_folder(path: Path) -> None:
+    """Refuse a path in a folder that is not there."""
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"--out must be in a folder that exists, got {path}")

@@ -12,118 +12,12 @@ import click
 
 from ..errors import InvalidInput, NotSupported, UnknownName
 from . import values
+from .options import JSON_HELP, UNDECIDED_EXIT, found, load, measured, metric_options, study_options
 
 if TYPE_CHECKING:
     from ..study import Study
 
 DONE_EXIT = 1
-UNDECIDED_EXIT = 3
-DEFAULT_STORAGE = "paretoscout.db"  # the same as in study/study.py, which takes long to import
-JSON_HELP = "Print as JSON instead."
-
-
-def study_options(command: Any) -> Any:
-    """Options that say which study is meant; the same for every command about one."""
-    command = click.option(
-        "--name", default="study", show_default=True, envvar="PARETOSCOUT_STUDY", help="Name of the study."
-    )(command)
-    return storage_option(command)
-
-
-def storage_option(command: Any) -> Any:
-    """Where studies are kept."""
-    return click.option(
-        "--storage",
-        default=DEFAULT_STORAGE,
-        show_default=True,
-        envvar="PARETOSCOUT_STORAGE",
-        show_envvar=True,
-        metavar="FILE|URL",
-        help="A file, or postgresql://USER@HOST/DATABASE.",
-    )(command)
-
-
-def metric_options(command: Any) -> Any:
-    """Options that say what is measured, and how well it is known; the same for every command that takes metrics."""
-    for option in (
-        click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
-        click.option(
-            "--algorithm",
-            default="scout",
-            show_default=True,
-            metavar="NAME[:SETTING=VALUE...]",
-            help="See: paretoscout algorithms",
-        ),
-        click.option(
-            "--context",
-            "contexts",
-            multiple=True,
-            metavar="COLUMN",
-            help="Column of the CSV file that may explain the metrics; repeat for several.",
-        ),
-        click.option(
-            "--guard", "guards", multiple=True, metavar="LIMIT", help="What options must keep, e.g. 'latency <= 200'."
-        ),
-        click.option(
-            "--bounds", multiple=True, metavar="METRIC=LOW,HIGH", help="Lowest and highest value there can be."
-        ),
-        click.option(
-            "--sigma",
-            multiple=True,
-            metavar="[METRIC=]VALUE",
-            help="Standard deviation of the noise, if you know it. [default: unknown, and the noise is normal]",
-        ),
-        click.option("--unit", "units", multiple=True, metavar="METRIC=UNIT", help="Shown behind numbers."),
-        click.option(
-            "--eps",
-            multiple=True,
-            metavar="[METRIC=]VALUE",
-            help="Difference that does not matter, for all metrics or by name. [default: 0]",
-        ),
-        click.option(
-            "-m",
-            "--metric",
-            "metrics",
-            multiple=True,
-            metavar="NAME[:min|:max]",
-            help="What is measured (repeat for several); max unless told.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def measured(what: dict[str, Any]) -> dict[str, Any]:
-    """Return what `metric_options` were given, as `Study` and `analyze` take it."""
-    metrics = values.metrics(what["metrics"], eps=what["eps"], units=what["units"], bounds=what["bounds"])
-    sigma = values.numbers("--sigma", what["sigma"])
-    return {
-        "metrics": metrics,
-        "sigma": sigma,
-        "algorithm": values.algorithm(what["algorithm"], values.knows_all(sigma, [metric.name for metric in metrics])),
-        **{name: what[name] for name in ("guards", "contexts", "delta")},
-    }
-
-
-def load(storage: str, name: str) -> Study:
-    """Return a study that is there. A file that is not there is not made."""
-    from ..study import Study
-
-    return Study.load(name, found(storage))
-
-
-def found(storage: str) -> str:
-    """Return where studies are kept, if there is something."""
-    if storage == "memory":
-        raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
-    if "://" not in storage or storage.startswith("sqlite:///"):
-        path = Path(storage.removeprefix("sqlite:///").partition("?")[0])
-        if not path.exists():
-            raise InvalidInput(
-                f"no studies here: there is no file {path}. Say where they are (--storage), or make one: "
-                "paretoscout create"
-            )
-    return storage
 
 
 @click.command(short_help="Make a study: which options, which metrics.")
@@ -132,7 +26,7 @@ def found(storage: str) -> str:
 @metric_options
 @click.option("--seed", default=0, show_default=True, help="Same seed and same outcomes, same questions.")
 @click.option(
-    "--lease", default="1h", show_default=True, metavar="TIME", help="After this a trial that was not told is lost."
+    "--lease", default="1h", show_default=True, metavar="TIME", help="A trial not told by then is asked again."
 )
 @click.option("--budget", type=click.IntRange(min=1), help="Measurements there are in all. [default: no limit]")
 @click.option(

@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from ..errors import InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName
 from . import schema
 from .contract import Event, Storage, Writer
 from .schema import events, snapshots, studies
 
-BUSY_SECONDS = 60.0  # how long a writer waits for another before it gives up
+BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 KEPT_SNAPSHOTS = 2
@@ -48,6 +48,7 @@ _of_trial = (
     .order_by(events.c.number)
 )
 _lock = sa.select(studies.c.id).where(studies.c.id == _study).with_for_update()
+_insert = events.insert()
 _last = sa.select(sa.func.max(events.c.number)).where(events.c.study == _study)
 _latest = (
     sa.select(snapshots.c.number, snapshots.c.data)
@@ -140,7 +141,11 @@ class SQLStorage(Storage):
 
     def _claim(self, connection: sa.Connection, name: str, study: int) -> None:
         """Keep all others from writing to a study (in SQLite the transaction does), if it is still there."""
-        if connection.scalar(_lock, {"study": study}) is None:
+        if self.sqlite:
+            found = _driver(connection).execute("SELECT id FROM studies WHERE id = ?", (study,)).fetchone()
+        else:
+            found = connection.scalar(_lock, {"study": study})
+        if found is None:
             self._ids.pop(name, None)
             raise UnknownName("study", name, [])
 
@@ -195,13 +200,14 @@ class SQLStorage(Storage):
                     yield connection
                 return
             # the driver's own transactions would begin as readers, and fail where another writer was faster
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            driver = _driver(connection)
+            driver.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-                connection.exec_driver_sql("COMMIT")
+                driver.execute("COMMIT")
             except BaseException:
-                with suppress(SQLAlchemyError):
-                    connection.exec_driver_sql("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    driver.execute("ROLLBACK")
                 raise
 
     @contextmanager
@@ -211,9 +217,10 @@ class SQLStorage(Storage):
             yield
         except IntegrityError:
             raise
-        except DatabaseError as problem:
+        except (DatabaseError, sqlite3.DatabaseError) as problem:
             shown = self.url.render_as_string(hide_password=True)
-            raise StorageUnavailable(f"storage {shown} cannot be used: {str(problem.orig).strip()}") from problem
+            why = str(getattr(problem, "orig", problem)).strip()
+            raise StorageUnavailable(f"storage {shown} cannot be used: {why}") from problem
 
     def _connected(self) -> sa.Engine:
         query = dict(self.url.query)
@@ -243,6 +250,11 @@ class SQLStorage(Storage):
             cursor.close()
 
         return engine
+
+
+def _driver(connection: sa.Connection) -> sqlite3.Connection:
+    """SQLite itself, for the statements of every transaction: what lies between would take longer than they do."""
+    return connection.connection.driver_connection  # type: ignore[return-value]
 
 
 def _patiently(action: Callable[[], object]) -> None:
@@ -296,7 +308,7 @@ class _SQLWriter(Writer):
             for event in events_
         ]
         if rows:
-            self.connection.execute(events.insert(), rows)
+            self.connection.execute(_insert, rows)
 
     def snapshot(self, number: int, data: bytes) -> None:
         self.connection.execute(snapshots.insert(), {"study": self.study, "number": number, "data": data})

@@ -91,7 +91,7 @@ class Study:
         self.name = name
         self._clock, self._lock = clock, threading.RLock()
         self._replica: Replica | None = None
-        self._next_snapshot = 0  # see _weight
+        self._snapshot_size = 0  # of the last one that was seen
         spec = None
         if arms is not None or metrics is not None:
             if arms is None or metrics is None:
@@ -118,7 +118,7 @@ class Study:
         if spec is not None:
             self._create(spec)
         self.spec = StudySpec.of_text(self.storage.spec(name), name)
-        scales = self.spec.units.scales
+        self._columns, scales = self.spec.columns, self.spec.units.scales
         self._scales = np.concatenate([scales, np.ones(len(self.spec.columns) - len(scales))])
         if spec is not None and self.spec != spec:
             differ = [field for field, value in vars(spec).items() if getattr(self.spec, field) != value]
@@ -150,7 +150,7 @@ class Study:
         """
         count = 1 if n is None else checks.whole("n of ask", n, least=1)
         with self._writing() as (writer, replica):
-            now = self._clock()
+            now, before = self._clock(), _weight(replica)
             events = self._expired(writer, replica, now)
             trials: list[Trial] = []
             while len(trials) < count and not (trials and (replica.done or self._budget_spent(replica))):
@@ -158,7 +158,7 @@ class Study:
                 events.append(replica.ask(now))
                 trials.append(Trial(events[-1].number, events[-1].body["arm"]))
             writer.append(events)
-            self._maybe_snapshot(writer, replica)
+            self._maybe_snapshot(writer, replica, before)
         return trials[0] if n is None else trials
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
@@ -370,7 +370,7 @@ class Study:
                 with suppress(UnreadableFile, InvalidInput):  # of another version: the log says the same
                     replica = Replica.load(self.spec, snapshot[1])
             self._replica = replica or Replica(self.spec)
-            self._next_snapshot = self._due(self._replica, len(snapshot[1])) if replica and snapshot else 0
+            self._snapshot_size = len(snapshot[1]) if snapshot else 0
         return self._replica
 
     def _catch_up(self, replica: Replica, events: Iterable[Event], history: History) -> None:
@@ -401,8 +401,10 @@ class Study:
 
     def _append(self, writer: Writer, replica: Replica, event: Event) -> None:
         """Append an event and apply it; options that break a guard for sure by now are withdrawn."""
+        before = _weight(replica)
         writer.append([event])
         replica.apply(event, _history_of(writer))
+        self._maybe_snapshot(writer, replica, before)
         if self.spec.guards:
             concerned = [replica.index[event.body["arm"]]] if event.kind == "tell" else list(replica.present)
             broken = {arm: replica.breaks(arm) for arm in concerned if arm in replica.place}
@@ -411,17 +413,14 @@ class Study:
                 why.popitem()  # one is kept, whatever it breaks: see Replica.verdicts
             if why:
                 self._append(writer, replica, self._event(replica, "arms", None, {"withdraw": why, "guard": True}))
-        self._maybe_snapshot(writer, replica)
 
-    def _maybe_snapshot(self, writer: Writer, replica: Replica) -> None:
-        if _weight(replica) >= max(self._next_snapshot, SNAPSHOT_EVENTS):
+    def _maybe_snapshot(self, writer: Writer, replica: Replica, before: int) -> None:
+        """Take a snapshot at every so many events; of all who append, the one who gets there does it."""
+        interval = max(SNAPSHOT_EVENTS, self._snapshot_size // SNAPSHOT_BYTES_PER_EVENT)
+        if _weight(replica) // interval > before // interval:
             data = replica.dump()
             writer.snapshot(replica.number, data)
-            self._next_snapshot = self._due(replica, len(data))
-
-    def _due(self, replica: Replica, size: int) -> int:
-        """Return the weight at which the next snapshot is due, after one of this size."""
-        return _weight(replica) + max(SNAPSHOT_EVENTS, size // SNAPSHOT_BYTES_PER_EVENT)
+            self._snapshot_size = len(data)
 
     def _event(self, replica: Replica, kind: str, trial: int | None, body: dict[str, Any]) -> Event:
         return Event(replica.number + 1, kind, trial, body, self._clock())
@@ -453,25 +452,25 @@ class Study:
         if not isinstance(values, Mapping):
             raise InvalidInput(f"{where} must be {{metric: number}}, got {values!r}")
         for name in values:
-            if name not in self.spec.columns:
-                raise UnknownName(f"metric in {where}:", name, self.spec.columns)
+            if name not in self._columns:
+                raise UnknownName(f"metric in {where}:", name, self._columns)
         return [
             None if values.get(name) is None else checks.number(f"{name!r} in {where}", values[name])
-            for name in self.spec.columns
+            for name in self._columns
         ]
 
     def _check_row(self, row: Sequence[float | None], where: str, replica: Replica) -> None:
         """Refuse what the algorithm cannot take, before anything is changed."""
         L = len(self.spec.metrics)
-        missing = [name for name, value in zip(self.spec.columns, row, strict=True) if value is None]
+        missing = [name for name, value in zip(self._columns, row, strict=True) if value is None]
         if len(missing) == len(row):
             raise InvalidInput(f"{where} must have at least one of {', '.join(missing)}, got none")
-        lacks = [name for name in missing if name in self.spec.columns[:L]]
+        lacks = [name for name in missing if name in self._columns[:L]]
         if lacks and not replica.accepts.missing:
             raise NotSupported(
                 f"{where} lacks {', '.join(lacks)}: algorithm {self.spec.algorithm!r} needs every metric of a sample"
             )
-        for name, scale, value in zip(self.spec.columns, self._scales, row, strict=True):
+        for name, scale, value in zip(self._columns, self._scales, row, strict=True):
             if value is not None and not abs(value) <= LARGEST * scale:
                 raise InvalidInput(f"{name!r} in {where} must be at most {LARGEST * scale:g} in size, got {value:g}")
         for metric, value in zip(self.spec.metrics, row, strict=False):
@@ -518,7 +517,7 @@ class Study:
 
 def _weight(replica: Replica) -> int:
     """How much there is to replay: events, and rows of imported data."""
-    return replica.number + replica.imported
+    return replica.number + 1 + replica.imported
 
 
 def _if_whole(number: float) -> Any:
