@@ -83,6 +83,8 @@ def result(algorithm: str = "uniform", settings: dict[str, Any] | None = None, *
         "delta": 0.1,
         "seed": 0,
         "max_samples": 16,
+        "budget": None,
+        "goal": "front",
         "asked": 2,
         "replicates": np.arange(2),
         "samples": np.array([3, 5]),
