@@ -13,7 +13,7 @@ import paretoscout as ps
 from paretoscout.algorithms import Setup
 from paretoscout.algorithms.pareto_ucb1 import width
 from paretoscout.errors import InvalidInput
-from paretoscout.kernels.decisions import FRONT, UNDECIDED
+from paretoscout.kernels.decisions import FRONT, UNDECIDED, undominated_estimates
 from paretoscout.session import Session
 from paretoscout.streams import algorithm_stream
 
@@ -63,6 +63,18 @@ def test_worked_numbers() -> None:
         np.testing.assert_allclose(bound - mean, w, atol=5e-7)
         assert 0.5 * width(n, 10, 5, 2) == pytest.approx(w, abs=5e-7)
     assert front_of(twin.bounds()) == [4]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_front_of_values_with_ties(seed: int) -> None:
+    """All copies stay, in the order the arms were given in."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 4, size=(int(rng.integers(1, 12)), int(rng.integers(1, 4)))).astype(float)
+    arms = rng.permutation(len(values))
+    kept = np.full(len(values), -1)
+    n = undominated_estimates(arms, values, kept)
+    front = front_of(list(values))
+    assert kept[:n].tolist() == [k for k in arms.tolist() if k in front]
 
 
 def instances() -> list[tuple[str, Array, Any]]:

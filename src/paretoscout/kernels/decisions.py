@@ -152,23 +152,29 @@ def return_best(best: int, status: IntArray, beaten_by: IntArray) -> None:
 
 @kernel
 def undominated_estimates(arms: IntArray, values: FloatArray, kept: IntArray) -> int:
-    """Write those of `arms` whose values no other one dominates to `kept`, in their order; return how many."""
+    """Write those of `arms` whose values no other one dominates to `kept`, in their order; return how many.
+
+    Each is compared with those kept so far only: who dominates a dominated arm dominates whom that one dominates.
+    """
     n = 0
     for k in arms:
         dominated = False
-        for j in arms:
-            j_covers_k, better_somewhere = True, False
+        n_left = 0
+        for position in range(n):
+            j = kept[position]
+            j_covers_k, k_covers_j = True, True
             for metric in range(values.shape[1]):
-                if values[j, metric] < values[k, metric]:
-                    j_covers_k = False
-                    break
-                better_somewhere = better_somewhere or values[j, metric] > values[k, metric]
-            if j_covers_k and better_somewhere:
-                dominated = True
+                j_covers_k = j_covers_k and values[j, metric] >= values[k, metric]
+                k_covers_j = k_covers_j and values[k, metric] >= values[j, metric]
+            if j_covers_k and not k_covers_j:
+                dominated = True  # and k dominates none of the others, or they would not both have been kept
                 break
+            if j_covers_k or not k_covers_j:  # equal, or neither is better
+                kept[n_left] = j
+                n_left += 1
         if not dominated:
-            kept[n] = k
-            n += 1
+            kept[n_left] = k
+            n = n_left + 1
     return n
 
 
