@@ -116,6 +116,7 @@ OUTSIDE = {
     "algorithms": {"numpy", "scipy", "sklearn"},
     "kernels": {"numpy", "numba"},
     "plots": {"numpy", "matplotlib"},
+    "bench": {"numpy", "scipy"},
     "cli": {"click", "pyarrow", "rich", "yaml"},
     "problems": {"numpy", "pooch"},
     "reproduce": {"PIL", "matplotlib", "numba", "numpy", "scipy"},
