@@ -373,7 +373,7 @@ XY_VALUES = [
 def test_greedy_allocations_on_s5(alone: bool, arms: list[int], values: list[float]) -> None:
     """Arms are counted from 1, as in the notes this is taken from."""
     twin = NaiveStatic(S5, alone, 0.0, 0.1, 1.0)
-    design = new_design(5, 3, alone)
+    design = new_design(S5, alone)
     everyone = np.arange(5)
     list_directions(design, S5, 1.0, everyone, alone)
     for arm, value in zip(arms, values, strict=True):
@@ -391,10 +391,10 @@ def test_optimal_designs_of_s5() -> None:
     assert worst(A, list(S5)) == pytest.approx(3)  # the number of dimensions: no design does better
     assert worst(A, differences(S5, list(range(5)))) == pytest.approx(6)
     shares, best = np.zeros(5), np.zeros(5)
-    rho = optimal_shares(shares, best, new_inverse(5, 3), S5, np.arange(5), spanning_arms(S5))
+    rho = optimal_shares(shares, best, new_inverse(S5), S5, np.arange(5), spanning_arms(S5))
     assert 6 <= rho < 6.1
     np.testing.assert_allclose(shares, thirds, atol=0.01)
-    design = new_design(5, 3, False)
+    design = new_design(S5, False)
     list_directions(design, S5, 1.0, np.arange(5), False)
     for _ in range(600):
         extend_design(design, S5, greedy_arm(design, S5, 1.0, np.arange(5), False))
@@ -489,11 +489,11 @@ def test_static_allocations_equal_their_twin(name: str, eps: float, settings: GA
 @pytest.mark.parametrize("alone", [True, False], ids=["g", "xy"])
 def test_a_short_list_of_directions_is_enough(alone: bool) -> None:
     """Only directions that can be the worst are looked at: the choices are those of looking at all of them."""
-    X = unit_sphere(30, 4, 1)
-    design, everyone = new_design(30, 4, alone), np.arange(30)
+    X = unit_sphere(20, 4, 1)
+    design, everyone = new_design(X, alone), np.arange(20)
     list_directions(design, X, 1.0, everyone, alone)
-    directions = list(X) if alone else differences(X, list(range(30)))
-    A, pulls = np.eye(4), [0] * 30
+    directions = list(X) if alone else differences(X, list(range(20)))
+    A, pulls = np.eye(4), [0] * 20
     for n in range(400):
         arm = greedy_arm(design, X, 1.0, everyone, alone)
         if n % 8 == 0:
@@ -502,7 +502,7 @@ def test_a_short_list_of_directions_is_enough(alone: bool) -> None:
         A += np.outer(X[arm], X[arm])
         pulls[arm] += 1
         assert worst_variance(design) == pytest.approx(worst(A, directions))
-    assert design.n_listed[0] < (30 if alone else 60)
+    assert design.n_listed[0] < (20 if alone else 40), "the list is not short"
 
 
 @instances
@@ -576,8 +576,8 @@ def test_lingape_equals_its_twin(name: str, eps: float, settings: LinGapE) -> No
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 8), d=st.integers(1, 5), shift=st.floats(0.01, 10))
 def test_inverses_that_are_updated(seed: int, K: int, d: int, shift: float) -> None:
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(K, d))
-    inverse = new_inverse(K, d)
+    X = rng.normal(size=(K, d)) * (rng.random((K, d)) < rng.choice([0.3, 1.0]))  # with and without zeros
+    inverse = new_inverse(X)
     pulls = np.zeros(K, np.int64)
     assert invert(inverse, X, pulls, shift)
     for arm in rng.integers(K, size=20):
@@ -591,7 +591,7 @@ def test_inverses_that_are_updated(seed: int, K: int, d: int, shift: float) -> N
         for j in range(K):
             y = X[i] - X[j]
             assert variance(inverse, X, i, j) == pytest.approx(max(0.0, float(y @ exact @ y)), abs=1e-9)
-    assert invert(inverse, X, np.full(K, 1e9), 0.0) == (np.linalg.matrix_rank(X) == d)
+    assert invert(inverse, X, np.full(K, 1e9), 0.0) == (np.linalg.matrix_rank(X, tol=1e-5) == d)
 
 
 # What they are told

@@ -103,7 +103,7 @@ def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEOptions]
         no_ticket=np.empty(0),
     )
     state = LinGapEState(
-        inverse=new_inverse(K, d),
+        inverse=new_inverse(contexts),
         log_det=np.zeros(1),
         right=np.zeros(d),
         pulls=np.zeros(K, np.int64),

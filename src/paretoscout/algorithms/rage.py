@@ -48,6 +48,11 @@ class RAGE(Settings):
         )
         checked_constants(self, self.constants)
 
+    @property
+    def sound(self) -> bool:
+        """Whether the guarantee holds with these settings."""
+        return self.constants == "sound"
+
 
 class RAGEOptions(NamedTuple):
     contexts: FloatArray  # (K, d)
@@ -101,7 +106,7 @@ def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEOptions]:
         best=np.zeros(K),
         planned=np.zeros(K, np.int64),
         left=np.zeros(K, np.int64),
-        inverse=new_inverse(K, d),
+        inverse=new_inverse(contexts),
         right=np.zeros(d),
         pulls=np.zeros(K, np.int64),
         means=np.zeros(K),

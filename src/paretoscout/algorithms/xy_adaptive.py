@@ -90,7 +90,7 @@ def init(settings: XYAdaptive, setup: Setup) -> tuple[XYAdaptiveState, XYAdaptiv
         no_ticket=np.empty(0),
     )
     state = XYAdaptiveState(
-        design=new_design(K, d, alone=False),
+        design=new_design(contexts, alone=False),
         right=np.zeros(d),
         goal=np.array([settings.alpha / (d * (d + 1) + 1)]),  # the paper takes 1 / (d (d + 1) + 1) for the phase before
         pulls=np.zeros(K, np.int64),

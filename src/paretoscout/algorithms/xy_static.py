@@ -110,8 +110,8 @@ def start(settings: GAllocation, setup: Setup, alone: bool, name: str) -> tuple[
         no_ticket=np.empty(0),
     )
     state = StaticState(
-        design=new_design(K, d, alone),
-        fit=new_inverse(K, d),
+        design=new_design(contexts, alone),
+        fit=new_inverse(contexts),
         right=np.zeros(d),
         means=np.zeros(K),
         status=np.full(K, UNDECIDED, np.int64),

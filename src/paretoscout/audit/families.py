@@ -94,6 +94,12 @@ def near_ties() -> Iterator[Case]:
     yield Case("K=6 L=4, gap 1.02 eps", gaussian(corner, sigma=1.0), eps=0.5)
     line = linear([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], [[0.51, 0.51], [0.0, 0.0]], sigma=1.0)
     yield Case("K=3 d=2 L=2, gap 1.02 eps", line, eps=0.5, short=True)
+    # for those that look for one best arm: one is right, and the others are wrong by a hair
+    one = np.zeros((6, 1))
+    one[4] = 0.51
+    yield Case("K=6 L=1, one best by 1.02 eps", gaussian(one, sigma=1.0), eps=0.5, short=True)
+    line = linear([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], [[1.02], [0.0]], sigma=1.0)
+    yield Case("K=3 d=2 L=1, one best by 1.02 eps", line, eps=0.5, short=True)
 
 
 def exact_ties() -> Iterator[Case]:

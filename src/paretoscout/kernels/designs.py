@@ -2,7 +2,8 @@
 
 The mean of arm k is x_k . theta; `contexts` (K, d) holds the x_k. How well theta is known is said by
 A = shift I + sum of n_k x_k x_k^T: the variance along y is y^T A^-1 y, at noise scale 1. A direction y is a difference
-x_i - x_j of two arms, or one arm x_i alone, written j = -1.
+x_i - x_j of two arms, or one arm x_i alone, written j = -1. Loops over a context go from its first entry that is not
+zero to its last, so that arms without contexts (each its own unit vector) cost little.
 """
 
 from __future__ import annotations
@@ -40,18 +41,24 @@ class Inverse(NamedTuple):
     solved: FloatArray  # (K, d) A^-1 x_k
     leverages: FloatArray  # (K,) x_k^T A^-1 x_k
     along: FloatArray  # (K,) x_k^T A^-1 x of the arm sampled last, as it was before that
+    start: IntArray  # (K,) where the entries of a context that are not zero begin
+    stop: IntArray  # (K,) and end
     factor: FloatArray  # (d, d) working space from here on
     reach: IntArray  # (d,)
     column: FloatArray  # (d, 1)
     row: FloatArray  # (d,)
 
 
-def new_inverse(n_arms: int, d: int) -> Inverse:
+def new_inverse(contexts: FloatArray) -> Inverse:
     """Return the arrays, to be filled by `invert`."""
+    n_arms, d = contexts.shape
+    used = contexts != 0.0
     return Inverse(
         solved=np.zeros((n_arms, d)),
         leverages=np.zeros(n_arms),
         along=np.zeros(n_arms),
+        start=np.where(used.any(axis=1), used.argmax(axis=1), d).astype(np.int64),
+        stop=np.where(used.any(axis=1), d - used[:, ::-1].argmax(axis=1), d).astype(np.int64),
         factor=np.zeros((d, d)),
         reach=np.zeros(d, np.int64),
         column=np.zeros((d, 1)),
@@ -66,11 +73,16 @@ def invert(inverse: Inverse, contexts: FloatArray, weights: FloatArray | IntArra
     factor, reach = inverse.factor, inverse.reach
     for i in range(d):
         for j in range(i, d):
-            total = shift if i == j else 0.0
-            for k in range(K):
-                total += weights[k] * contexts[k, i] * contexts[k, j]
-            factor[i, j] = total
-            if total != 0.0 or j == i:
+            factor[i, j] = shift if i == j else 0.0
+    for k in range(K):
+        if weights[k] != 0:
+            for i in range(inverse.start[k], inverse.stop[k]):
+                for j in range(i, inverse.stop[k]):
+                    factor[i, j] += weights[k] * contexts[k, i] * contexts[k, j]
+    for i in range(d):
+        reach[i] = i
+        for j in range(i + 1, d):
+            if factor[i, j] != 0.0:
                 reach[i] = j
         inverse.row[i] = factor[i, i]
     if not factorise(factor, reach):
@@ -99,7 +111,7 @@ def add_sample(inverse: Inverse, contexts: FloatArray, arm: int) -> None:
         row[i] = solved[arm, i]
     for k in range(K):
         total = 0.0
-        for i in range(d):
+        for i in range(inverse.start[k], inverse.stop[k]):
             total += contexts[k, i] * row[i]
         along[k] = total
     share = 1.0 / (1.0 + along[arm])
@@ -116,9 +128,18 @@ def variance(inverse: Inverse, contexts: FloatArray, i: int, j: int) -> float:
     """y^T A^-1 y along a direction."""
     if j < 0:
         return inverse.leverages[i]
+    start, stop, solved = inverse.start, inverse.stop, inverse.solved
+    if start[i] > start[j]:
+        i, j = j, i
     total = 0.0
-    for c in range(contexts.shape[1]):
-        total += (contexts[i, c] - contexts[j, c]) * (inverse.solved[i, c] - inverse.solved[j, c])
+    if stop[i] <= start[j]:  # they share no dimension
+        for c in range(start[i], stop[i]):
+            total += contexts[i, c] * (solved[i, c] - solved[j, c])
+        for c in range(start[j], stop[j]):
+            total -= contexts[j, c] * (solved[i, c] - solved[j, c])
+    else:
+        for c in range(start[i], max(stop[i], stop[j])):
+            total += (contexts[i, c] - contexts[j, c]) * (solved[i, c] - solved[j, c])
     return max(0.0, total)
 
 
@@ -127,10 +148,10 @@ def projection(inverse: Inverse, contexts: FloatArray, i: int, j: int, arm: int)
     """y^T A^-1 x of an arm; its square over 1 + leverage is what a sample of the arm takes off the variance."""
     total = 0.0
     if j < 0:
-        for c in range(contexts.shape[1]):
+        for c in range(inverse.start[arm], inverse.stop[arm]):
             total += contexts[arm, c] * inverse.solved[i, c]
         return total
-    for c in range(contexts.shape[1]):
+    for c in range(inverse.start[arm], inverse.stop[arm]):
         total += contexts[arm, c] * (inverse.solved[i, c] - inverse.solved[j, c])
     return total
 
@@ -168,11 +189,12 @@ class GreedyDesign(NamedTuple):
     cutoff: FloatArray  # (1,) variances of the others are not above this
 
 
-def new_design(n_arms: int, d: int, alone: bool) -> GreedyDesign:
+def new_design(contexts: FloatArray, alone: bool) -> GreedyDesign:
     """Return the arrays, to be filled by `list_directions`. alone: directions are arms, not pairs of arms."""
+    n_arms = len(contexts)
     n_directions = n_arms if alone else n_arms * (n_arms - 1) // 2
     return GreedyDesign(
-        inverse=new_inverse(n_arms, d),
+        inverse=new_inverse(contexts),
         pulls=np.zeros(n_arms, np.int64),
         first=np.zeros(n_directions, np.int64),
         second=np.zeros(n_directions, np.int64),
