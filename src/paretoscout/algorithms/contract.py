@@ -96,6 +96,11 @@ class Settings:
         """Whether the algorithm is told sigma; one that can do without has a setting for it."""
         return True
 
+    @property
+    def sound(self) -> bool:
+        """Whether the algorithm's guarantee holds with these settings; False for published constants that void it."""
+        return True
+
     def _per_metric(self, name: str, value: Any) -> float | tuple[float, ...]:
         """Return a setting in the metrics' own units, one number or one per metric, none of them negative."""
         what = f"{name} of {type(self).__name__}"
@@ -188,6 +193,12 @@ class Algorithm:
     def needs_budget(self) -> bool:
         """Whether it must be told how many samples there are."""
         return self.kind in ("fixed budget", "regret only")
+
+    def under(self, settings: Settings) -> Algorithm:
+        """Return the record as it is with these settings: without a guarantee, if they void it."""
+        if settings.sound or not self.guarantees:
+            return self
+        return replace(self, guarantees=False, guarantee="none: these settings void it")
 
     def start(self, settings: Settings, setup: Setup) -> tuple[Any, Any]:
         """Return the first state and the options, or say why the algorithm does not fit the problem."""

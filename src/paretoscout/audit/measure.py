@@ -133,7 +133,8 @@ def measure(
     contender: Contender, case: Case, delta: float, replicates: int, seed: int, workers: int, bar: Progress
 ) -> Row:
     """Run one row to its end: until the verdict is clear, or all replicates are in."""
-    record, claims = contender.record, contender.record.guarantees
+    record = contender.record.under(contender.record.settings(**contender.asked))
+    claims = record.guarantees
     head: dict[str, Any] = {"algorithm": contender.label, "claims": claims, "family": case.family, "case": case.title}
     head |= {"tells": case.tells, "delta": delta}
     if isinstance(case.problem, str):
