@@ -25,7 +25,7 @@ from rich.table import Table
 
 import paretoscout as ps
 from benchmarks import front_speed, numpy_multi_pfi
-from paretoscout.algorithms import PFIwR, Settings, resolve
+from paretoscout.algorithms import EpsilonPAL, PFIwR, Settings, resolve
 from paretoscout.simulation.replicates import Replicate, Run
 
 HERE = Path(__file__).parent
@@ -33,9 +33,16 @@ PROBLEM = ps.problems.gaussian(numpy_multi_pfi.MEANS, sigma=numpy_multi_pfi.SIGM
 PAIRS = 9
 
 
-def rounds_per_second(algorithm: str | Settings, eps: float, seconds: float, max_rounds: int, seed: int = 0) -> float:
+def rounds_per_second(
+    algorithm: str | Settings,
+    eps: float,
+    seconds: float,
+    max_rounds: int,
+    seed: int = 0,
+    problem: ps.Problem = PROBLEM,
+) -> float:
     """Rounds a second on one thread, over whole runs (cut at `max_rounds`), without the set-up of a run."""
-    run = Run(*resolve(algorithm), PROBLEM, eps, numpy_multi_pfi.DELTA, seed, max_rounds)
+    run = Run(*resolve(algorithm), problem, eps, numpy_multi_pfi.DELTA, seed, max_rounds)
     played, spent, index = 0, 0.0, 0
     while spent < seconds:
         replicate = Replicate(run, index)
@@ -62,6 +69,27 @@ def vopy_rate(python: Path) -> float | str:
     if done.returncode != 0:
         return f"VOPy is not installed or failed: {done.stderr.strip().splitlines()[-1]}"
     return float(json.loads(done.stdout.splitlines()[-1])["samples_per_second"])
+
+
+def vopy_epal(python: Path, problem: ps.Problem, eps: float, seconds: float) -> dict[str, Any] | str:
+    """What VOPy's epsilon-PAL does on a problem, its boxes as wide as ours, or why it could not be measured."""
+    if not python.exists():
+        return "no environment for VOPy"
+    assert problem.contexts is not None
+    asked = {"contexts": problem.contexts.tolist(), "means": problem.means.tolist(), "sigma": problem.sigma[0]}
+    command = [str(python), str(HERE / "vopy_epal.py"), "--seconds", str(seconds), "--eps", str(eps)]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return f"VOPy is not installed or failed: {done.stderr.strip().splitlines()[-1]}"
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+def unit_linear(sigma: float) -> ps.Problem:
+    """The built-in linear problem with contexts moved into the unit cube, where VOPy wants them."""
+    linear = ps.problems.load("linear-16")
+    assert linear.contexts is not None
+    return ps.problems.gaussian(linear.means, sigma, 0.5 * (linear.contexts + 1.0), name="linear-16")
 
 
 def interleaved(ours: Callable[[], float], theirs: Callable[[], float], n: int) -> tuple[float, float, float]:
@@ -153,6 +181,28 @@ def measure(vopy_python: Path, quick: bool) -> list[dict[str, Any]]:
 
         ratio, ours, theirs = interleaved(lambda: multi_pfi_rate(seconds), vopy_again, 1 if quick else 5)
         add("multi-pfi over VOPy's Auer", ratio, least=300, note=f"{ours:,.0f} and {theirs:,.0f} samples/s")
+
+    quiet, noisy, eps = unit_linear(0.1), unit_linear(1.0), 0.1
+    epal = vopy_epal(vopy_python, quiet, eps, 5.0 if quick else 60.0)
+    wrong = vopy_epal(vopy_python, noisy, 0.3, 60.0)
+    if isinstance(epal, str) or isinstance(wrong, str):
+        rows.append({"what": "epsilon-pal over VOPy's", "skipped": epal if isinstance(epal, str) else wrong})
+    else:
+        # one length scale for both metrics: theirs differ, ours are shared
+        same = EpsilonPAL(
+            kernel="rbf",
+            length_scale=tuple(np.array(epal["length_scale"]).mean(axis=0)),
+            prior_deviation=tuple(epal["prior_deviation"]),
+        )
+        rounds_per_second(same, eps, 0.05, 10**6, problem=quiet)
+        ours = rounds_per_second(same, eps, seconds, 10**6, problem=quiet)
+        theirs = epal["samples_per_second"]
+        add("epsilon-pal over VOPy's", ours / theirs, least=20, note=f"{ours:,.0f} and {theirs:,.1f} samples/s")
+        returned = np.isin(np.arange(16), wrong["returned"])
+        verdict = "right" if ps.success(noisy.means, returned, 0.3) else "wrong"
+        right = ps.simulate(ps.problems.load("linear-16"), "epsilon-pal", eps=0.3, replicates=100).success.mean()
+        note = f"VOPy's is {verdict}: returns {returned.sum()} of 16 arms after {wrong['samples']} samples"
+        add("epsilon-pal right, linear problem, noise 1", float(right), least=0.9, note=note)
 
     for title, settings, least in (
         ("pfiwr, every round explores (rounds/s)", PFIwR(), 1e6),

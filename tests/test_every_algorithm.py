@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import paretoscout as ps
-from paretoscout.algorithms import Accepts, Scout, Settings, Setup, available, get, states
+from paretoscout.algorithms import Accepts, EpsilonPAL, Scout, Settings, Setup, available, get, states
 from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput, NotSupported, UnreadableFile
 from paretoscout.files import pack, unpack
@@ -42,6 +42,7 @@ CONTENDERS: dict[str, Settings] = {
     "scout, robust": Scout(model="robust"),
     "scout, robust, misfit": Scout(model="robust", misfit=0.02),
     "scout, robust, noise unknown": Scout(model="robust", noise="unknown"),
+    "epsilon-pal, rkhs": EpsilonPAL(width="rkhs", prior_deviation=5.0),
 }
 contenders = pytest.mark.parametrize("settings", CONTENDERS.values(), ids=CONTENDERS)
 
