@@ -19,7 +19,7 @@ import numpy as np
 
 import paretoscout as ps
 from benchmarks.reach import linear
-from paretoscout.algorithms import available, get
+from paretoscout.algorithms import Settings, available, get, resolve
 from paretoscout.errors import InvalidInput, MissingData, MissingExtra, NotSupported
 from paretoscout.simulation.replicates import Run
 from paretoscout.simulation.results import rate_interval
@@ -74,11 +74,10 @@ def problems() -> Iterator[tuple[str, ps.Problem | str, float | None]]:
 
 
 def measure(
-    name: str, problem: ps.Problem, eps: float | None, budget: int | None, seconds: float, replicates: int
+    settings: Settings, problem: ps.Problem, eps: float | None, budget: int | None, seconds: float, replicates: int
 ) -> Any:
     """Run one algorithm on one problem for as long as there is time; a text says why it cannot be run."""
-    record = get(name)
-    settings = record.settings()
+    record, _ = resolve(settings)
     goal = 1 if record.one_metric else "front"
     try:
         told = budget if record.needs_budget else None
@@ -103,7 +102,7 @@ def measure(
     if result is None:
         failures, n = cut_off, cut_off
     return {
-        "algorithm": name,
+        "algorithm": record.name,
         "kind": record.kind,
         "claims": record.guarantees,
         "samples": None if result is None else float(np.median(result.samples)),
@@ -116,11 +115,11 @@ def measure(
 
 
 def board(title: str, problem: ps.Problem, eps: float | None, seconds: float, replicates: int) -> dict[str, Any]:
-    scout = measure("scout", problem, eps, None, seconds, replicates)
+    scout = measure(get("scout").settings(), problem, eps, None, seconds, replicates)
     budget = int(scout["samples"]) if isinstance(scout, dict) and scout["samples"] else None
     rows, refused = [], {}
     for name in available():
-        row = scout if name == "scout" else measure(name, problem, eps, budget, seconds, replicates)
+        row = scout if name == "scout" else measure(get(name).settings(), problem, eps, budget, seconds, replicates)
         if isinstance(row, str):
             refused[name] = row
         else:

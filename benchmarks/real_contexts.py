@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,20 +19,19 @@ from rich.console import Console
 from rich.table import Table
 
 import paretoscout as ps
+from benchmarks.leaderboard import measure as timed
 from paretoscout.algorithms import Scout, Settings, get
 from paretoscout.errors import MissingData
-from paretoscout.simulation.results import rate_interval
 
 Array = npt.NDArray[np.float64]
-DELTA = 0.1
+REPLICATES, SECONDS = 40, 30.0
 CASES = (
-    # data set, features, replicates, samples after which a run is given up
-    ("snw", "main effects", 40, 200_000),
-    ("snw", "with pairs and squares", 40, 200_000),
-    ("noc", "main effects", 40, 200_000),
-    ("noc", "with pairs and squares", 40, 200_000),
-    ("llvm-passes", "main effects", 10, 300_000),
-    ("llvm-passes", "with pairs", 10, 300_000),
+    ("snw", "main effects"),
+    ("snw", "with pairs and squares"),
+    ("noc", "main effects"),
+    ("noc", "with pairs and squares"),
+    ("llvm-passes", "main effects"),
+    ("llvm-passes", "with pairs"),
 )
 
 
@@ -78,9 +76,9 @@ def contenders(misfit: Array) -> dict[str, Settings]:
     return chosen
 
 
-def measure(cases: list[tuple[str, str, int, int]], only: str | None) -> list[dict[str, Any]]:
+def measure(cases: list[tuple[str, str]], only: str | None, seconds: float, replicates: int) -> list[dict[str, Any]]:
     rows = []
-    for name, kind, replicates, cap in cases:
+    for name, kind in cases:
         try:
             known = ps.problems.load(name)
         except MissingData as missing:
@@ -92,12 +90,13 @@ def measure(cases: list[tuple[str, str, int, int]], only: str | None) -> list[di
         for label, settings in contenders(misfit).items():
             if only is not None and only not in label:
                 continue
-            began = time.perf_counter()
-            result = ps.simulate(problem, settings, delta=DELTA, replicates=replicates, max_samples=cap, seed=0)
-            seconds = time.perf_counter() - began
-            failures = int((~result.success).sum())
+            row = timed(settings, problem, None, None, seconds, replicates)
+            if isinstance(row, str):
+                print(f"{name}, {kind}: {label}: {row}")
+                continue
             rows.append(
                 {
+                    **row,
                     "data": name,
                     "features": kind,
                     "arms": len(problem.arms),
@@ -105,16 +104,9 @@ def measure(cases: list[tuple[str, str, int, int]], only: str | None) -> list[di
                     "explained": explained.tolist(),
                     "misfit_in_eps": (misfit / problem.units().scales).tolist(),
                     "algorithm": label,
-                    "samples": float(np.median(result.samples)),
-                    "regret": float(result.regret.mean()),
-                    "failures": failures,
-                    "capped": int((~result.stopped).sum()),
-                    "replicates": len(result.samples),
-                    "interval": rate_interval(failures, len(result.samples)),
-                    "microseconds": 1e6 * seconds / float(result.samples.sum()),
                 }
             )
-            print(f"{name}, {kind}: {label}: {seconds:.0f} s", flush=True)
+            print(f"{name}, {kind}: {label}", flush=True)
     return rows
 
 
@@ -123,14 +115,14 @@ def table(rows: list[dict[str, Any]]) -> Table:
     for title in ("data", "features", "algorithm", "samples", "regret", "failures"):
         grid.add_column(title, justify="right" if title in ("samples", "regret", "failures") else "left")
     for row in rows:
-        shown = f"{row['failures']} of {row['replicates']}" + (f" ({row['capped']} capped)" if row["capped"] else "")
+        shown = f"{row['failures']} of {row['runs']}"
         explained = " / ".join(f"{100 * share:.0f}%" for share in row["explained"])
         grid.add_row(
             f"{row['data']}, K={row['arms']}",
             f"{row['features']}, d={row['d']}, explain {explained}",
             row["algorithm"],
-            f"{row['samples']:,.0f}",
-            f"{row['regret']:,.0f}",
+            "–" if row["samples"] is None else f"{row['samples']:,.0f}",
+            "–" if row["regret"] is None else f"{row['regret']:,.0f}",
             shown,
         )
     return grid
@@ -142,9 +134,11 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--data", action="append", help="only these data sets")
     parser.add_argument("--algorithm", help="only algorithms whose label has this in it")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time for each algorithm on each data set")
+    parser.add_argument("--replicates", type=int, default=REPLICATES)
     options = parser.parse_args()
     cases = [case for case in CASES if not options.data or case[0] in options.data]
-    rows = measure(cases, options.algorithm)
+    rows = measure(cases, options.algorithm, options.seconds, options.replicates)
     Console(width=160).print(table(rows))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(rows, indent=1) + "\n")

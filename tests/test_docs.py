@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from paretoscout import algorithms
 from paretoscout.cli.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -79,3 +80,15 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_page_of_algorithms_lists_them_all() -> None:
+    page = (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    listed = {row[0].strip("| `"): row for row in rows}
+    assert set(listed) == set(algorithms.available())
+    for name, row in listed.items():
+        record = algorithms.get(name)
+        assert row[1] == record.kind
+        assert row[3] == ("yes" if record.guarantees else "no")
+        assert row[4].rstrip(" |") == record.paper
