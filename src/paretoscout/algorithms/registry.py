@@ -53,7 +53,7 @@ def resolve(algorithm: str | Settings) -> tuple[Algorithm, Settings]:
         return record, record.settings()
     for record in _algorithms.values():
         if type(algorithm) is record.settings:
-            return record, algorithm
+            return record.under(algorithm), algorithm
     raise InvalidInput(
         f"algorithm must be a name ({', '.join(_algorithms)}) or a settings object such as "
         f"algorithms.MultiPFI(), got {algorithm!r}"
