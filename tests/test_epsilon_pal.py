@@ -321,6 +321,12 @@ def test_right_on_a_linear_problem_with_noise_one() -> None:
     assert result.success.sum() >= 12
 
 
+def test_narrower_boxes_claim_nothing() -> None:
+    for settings, claims in ((EpsilonPAL(), True), (EpsilonPAL(contraction=9.0), False)):
+        result = ps.simulate(S5, settings, eps=0.1, replicates=1)
+        assert result.guarantee.startswith("none: epsilon-pal is a heuristic") == (not claims)
+
+
 @kernels
 @pytest.mark.parametrize("kernel", ["rbf", "matern52", "matern32", "matern12"])
 def test_kernels_of_scikit_learn(kernel: str) -> None:

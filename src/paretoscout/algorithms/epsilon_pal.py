@@ -8,11 +8,11 @@ What delta means here: the guarantee is Bayesian. If the means are drawn from th
 of sqrt(beta_t) posterior deviations, beta_t = 2 log(L K pi^2 t^2 / (6 delta)), holds for all arms, metrics and rounds
 with probability 1 - delta, whatever the rule of sampling. For means that somebody has fixed there are two statements:
 
-* kernel "independent": the boxes hold as well, for sub-Gaussian noise, if no mean exceeds 1.66 prior deviations. For
-  with n samples of an arm the noise takes sqrt(n / (n + r)) and the pull towards 0 at most sqrt(r / (n + r)) B
-  posterior deviations, r the ratio of variances of noise and prior, B the mean in prior deviations; together, by
-  Cauchy-Schwarz, at most sqrt(beta_n + B^2). Arms are measured in turn, so that t >= 2 n where anything is compared,
-  and beta_2n = beta_n + 4 log 2. The default prior is almost flat, so that this covers means up to 166 sigma.
+* kernel "independent": the boxes hold as well if no mean exceeds one prior deviation, which is 100 sigma by default.
+  With n samples of an arm the noise takes sqrt(n / (n + r)) and the pull towards 0 at most sqrt(r / (n + r)) posterior
+  deviations, r the ratio of the variances of noise and prior; by Cauchy-Schwarz a box fails only where a standard
+  normal number exceeds a = sqrt(beta_n - 1), and as a >= 1.32 (K >= 2), that has probability sqrt(2 / pi) / a
+  exp(1/2 - beta_n / 2) <= exp(-beta_n / 2), which sums to delta over all n, arms and metrics.
 * any kernel: `width="rkhs"`, whose boxes hold for fixed means of a norm that must be told, at the price of wider boxes.
 
 The goal "front" discards an arm only if it is surely dominated, so that no Pareto-optimal arm is lost; the goal "cover"
@@ -94,6 +94,11 @@ class EpsilonPAL(Settings):
             norm=checks.number("norm of EpsilonPAL", self.norm, least=0.0),
             contraction=checks.number("contraction of EpsilonPAL", self.contraction, above=0.0),
         )
+
+    @property
+    def sound(self) -> bool:
+        """Whether the boxes are as wide as the proof needs."""
+        return self.contraction <= 1.0
 
     @classmethod
     def fitted(cls, contexts: Any, outcomes: Any, kernel: str = "matern52", sigma: Any = None, **others: Any) -> Self:
@@ -386,7 +391,7 @@ ALGORITHM = Algorithm(
     guarantee="cover, or fixed confidence where the goal is 'front': with probability at least 1 - delta every "
     "Pareto-optimal arm is returned (cover: or one at most eps worse) and every returned arm is within eps of optimal, "
     "if the noise is normal and the means are drawn from the prior; width='rkhs': if their norm is at most what is "
-    "told; kernel 'independent': if none exceeds 1.66 prior deviations",
+    "told; kernel 'independent': if none exceeds one prior deviation",
     guarantees=True,
     settings=EpsilonPAL,
     init=init,
