@@ -21,6 +21,7 @@ from paretoscout.kernels.alternatives import (
     cost_to_fall,
     joined,
     nearest_alternative,
+    out_of_reach,
     search_space,
     sort_front,
 )
@@ -178,9 +179,11 @@ def kernel_costs(y: Floats, w: Floats) -> tuple[dict[tuple[int, int], float], di
     }
     additions = {}
     for k in set(range(len(y))) - set(front.tolist()):
-        cost, exact = cost_to_catch_up(k, y, w, front, search)
+        cost, exact = cost_to_catch_up(k, y, w, front, search, np.inf)
         assert exact
         additions[k] = (cost, search.z.tolist())
+        for limit in (0.5 * cost, 0.99 * cost, 1.01 * cost, 2 * cost):
+            assert out_of_reach(k, y, w, front, search, limit) == (cost > limit)
     return removals, additions
 
 
@@ -266,9 +269,10 @@ def test_a_search_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(alternatives, "MOST_STEPS", 1)
     front, search = np.array([0, 1]), search_space(3, 3)
     y = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
-    cost, exact = cost_to_catch_up(2, y, np.ones(3), front, search)
+    cost, exact = cost_to_catch_up(2, y, np.ones(3), front, search, np.inf)
     assert not exact
     assert cost >= naive_addition(y, np.ones(3), 2, [0, 1])[0]
+    assert not out_of_reach(2, y, np.ones(3), front, search, 0.1)
 
 
 def test_hedge_finds_the_best_weights() -> None:

@@ -34,10 +34,10 @@ from .. import checks
 from ..errors import InvalidInput
 from ..kernels.alternatives import (
     Search,
-    cost_to_catch_up,
     cost_to_fall,
     joined,
     nearest_alternative,
+    out_of_reach,
     search_space,
     sort_front,
 )
@@ -274,10 +274,8 @@ def stop_if_proven(state: TrackAndStopState, options: TrackAndStopOptions) -> No
                 break
             if ahead > lead:
                 best, lead = j, ahead
-        if state.rival[k] < 0:
-            cost, exact = cost_to_catch_up(k, state.means, effective, front, state.search)
-            if exact and cost > whole_front:
-                state.rival[k] = best
+        if state.rival[k] < 0 and out_of_reach(k, state.means, effective, front, state.search, whole_front):
+            state.rival[k] = best
     to_escape = math.log(K / for_pairs)
     for k in range(K):
         if state.rival[k] >= 0:

@@ -76,16 +76,21 @@ def cost_to_fall(i: int, j: int, y: FloatArray, slack: FloatArray) -> float:
 
 
 @kernel
-def cost_to_catch_up(k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search) -> tuple[float, bool]:
+def cost_to_catch_up(
+    k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search, limit: float
+) -> tuple[float, bool]:
     """What it costs that k catches up with every member of the (sorted) front, and whether nothing less will do.
 
     `search.z` is then where k moves to. A member p moves down to it in the metric in which it is least above it.
+    Infinite if it costs more than the limit.
     """
-    exact = True
+    exact, found = True, True
     if y.shape[1] == 2:
         split_front(k, y, w, front, search)
     else:
-        exact = branch(k, y, w, front, search)
+        found, exact = branch(k, y, w, front, search, limit, False)
+    if not found:
+        return np.inf, exact
     total = 0.0
     for metric in range(y.shape[1]):
         rise = search.z[metric] - y[k, metric]
@@ -93,6 +98,15 @@ def cost_to_catch_up(k: int, y: FloatArray, w: FloatArray, front: IntArray, sear
     for p in front:
         total += w[p] * fall_to(p, y, search.z) ** 2
     return 0.5 * total, exact
+
+
+@kernel
+def out_of_reach(k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search, limit: float) -> bool:
+    """Whether it surely costs more than the limit that k catches up with every member of the (sorted) front."""
+    if y.shape[1] == 2:
+        return cost_to_catch_up(k, y, w, front, search, limit)[0] > limit
+    found, exact = branch(k, y, w, front, search, limit, True)
+    return exact and not found
 
 
 @kernel
@@ -163,24 +177,35 @@ def sweep(k: int, y: FloatArray, w: FloatArray, front: IntArray, metric: int, se
 
 
 @kernel
-def branch(k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search) -> bool:
-    """Find the best metric to catch up in, member by member; return whether the search came to its end.
+def branch(
+    k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search, limit: float, any_way: bool
+) -> tuple[bool, bool]:
+    """Find in which metric to catch up with whom; return whether that can be had below the limit, and is surely best.
 
     A level of the search settles one member: the one that is furthest ahead of where k has to rise to for those settled
     so far. What that costs is never more than what follows from it, so that a level that costs more than the best known
-    way is left.
+    way is left. any_way: the first way below the limit will do.
     """
     L = y.shape[1]
-    for p in front:
-        search.metric_of[p] = -1
     for metric in range(L):
         search.level_z[0, metric] = y[k, metric]
         search.level_costs[0, metric] = 0.0
         search.z[metric] = y[k, metric]
-    level, steps, best = 0, 0, np.inf
+    for p in front:
+        search.metric_of[p] = -1
     search.members[0], search.tried[0] = furthest_ahead(y, front, search, 0), -1
     if search.members[0] < 0:
-        return True
+        return True, True  # nobody beats k
+    best, found = 2.0 * limit, False
+    for metric in range(L):  # to begin with, catch up with all members in one metric
+        for p in front:
+            search.metric_of[p] = metric
+        best, found = keep_cheaper(search, 0, settle(k, y, w, front, search, 0, metric), best, found)
+    for p in front:
+        search.metric_of[p] = -1
+    if found and any_way:
+        return found, False
+    level, steps = 0, 0
     while level >= 0:
         p = search.members[level]
         search.tried[level] += 1
@@ -190,21 +215,31 @@ def branch(k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search
             level -= 1
             continue
         steps += 1
+        if steps > MOST_STEPS:
+            return found, False
         search.metric_of[p] = metric
         cost = settle(k, y, w, front, search, level, metric)
         if cost >= best:
             continue
         following = furthest_ahead(y, front, search, level + 1)
         if following < 0:
-            best = cost
-            for m in range(L):
-                search.z[m] = search.level_z[level + 1, m]
-        elif steps > MOST_STEPS and best < np.inf:
-            return False
+            best, found = keep_cheaper(search, level, cost, best, found)
+            if any_way:
+                return found, False
         else:
             level += 1
             search.members[level], search.tried[level] = following, -1
-    return True
+    return found, True
+
+
+@kernel
+def keep_cheaper(search: Search, level: int, cost: float, best: float, found: bool) -> tuple[float, bool]:
+    """Keep where k moves to on the next level, if that is cheaper than the best way so far."""
+    if cost >= best:
+        return best, found
+    for metric in range(search.z.shape[0]):
+        search.z[metric] = search.level_z[level + 1, metric]
+    return cost, True
 
 
 @kernel
@@ -281,13 +316,13 @@ def nearest_alternative(
                     best, fallen, winner = cost, i, j
     for k in range(K):
         if on_front[k] == 0:
-            cost, _ = cost_to_catch_up(k, y, w, front, search)
+            cost, _ = cost_to_catch_up(k, y, w, front, search, best)
             if cost < best:
                 best, newcomer = cost, k
     for k in range(K):
         gradient[k] = 0.0
     if newcomer >= 0:
-        cost_to_catch_up(newcomer, y, w, front, search)
+        cost_to_catch_up(newcomer, y, w, front, search, np.inf)
         for metric in range(y.shape[1]):
             gradient[newcomer] += 0.5 * (search.z[metric] - y[newcomer, metric]) ** 2
         for p in front:
