@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test lint audit reach bench clean
+.PHONY: demo test lint audit reach bench leaderboard contexts clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -26,13 +26,21 @@ lint: $(VENV)/installed-dev
 
 audit: $(VENV)/installed-dev
 	$(BIN)/paretoscout audit --out out/audit.json
+	PARETOSCOUT_LONG=1 $(PYTEST) -n 2 -m long tests
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
 
+leaderboard: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.leaderboard --json out/leaderboard.json --page docs/leaderboard.md
+
+contexts: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.real_contexts --json out/real-contexts.json --picture docs/images/real-contexts.png
+
 bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	$(BIN)/python -m benchmarks.speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
+	$(BIN)/python -m benchmarks.study_speed --json out/study.json
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paretoscout needs Python 3.11 or newer: make PYTHON=python3.11")'

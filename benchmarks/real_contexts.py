@@ -128,6 +128,50 @@ def table(rows: list[dict[str, Any]]) -> Table:
     return grid
 
 
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Samples of each algorithm by data set, on a log scale; those that are wrong too often are hollow."""
+    from matplotlib.figure import Figure
+
+    cases = list(dict.fromkeys((row["data"], row["features"], row["d"], row["arms"]) for row in rows))
+    labels = list(dict.fromkeys(row["algorithm"] for row in rows))
+    colours = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#6b6b6b", "#e69f00", "#000000")
+    markers = ("o", "s", "^", "D", "X", "P", "v")
+    figure = Figure(figsize=(8.0, 0.9 + 0.72 * len(cases)), dpi=200, layout="constrained", facecolor="white")
+    axes = figure.subplots()
+    for number, label in enumerate(labels):
+        shift = 0.62 * (number / max(len(labels) - 1, 1) - 0.5)
+        for wrong in (False, True):
+            points = [
+                (row["samples"], cases.index((row["data"], row["features"], row["d"], row["arms"])) + shift)
+                for row in rows
+                if row["algorithm"] == label and row["samples"] and (row["interval"][0] > 0.1) == wrong
+            ]
+            face = "white" if wrong else colours[number]
+            axes.scatter(
+                *(zip(*points, strict=True) if points else ([], [])),
+                marker=markers[number],
+                s=44,
+                facecolor=face,
+                edgecolor=colours[number],
+                linewidth=1.4,
+                label=None if wrong else label,
+                zorder=3,
+            )
+    for edge in range(1, len(cases)):
+        axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.8)
+    axes.set_yticks(
+        range(len(cases)), [f"{data}, {arms} options\n{kind}, d = {d}" for data, kind, d, arms in cases], fontsize=9
+    )
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.grid(axis="x", color="#eeeeee")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("samples until every option has its verdict (median); hollow: wrong more often than delta = 0.1")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=9)
+    figure.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("out/real-contexts.json"))
@@ -142,6 +186,8 @@ def main() -> None:
     Console(width=160).print(table(rows))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if options.picture is not None:
+        draw(rows, options.picture)
 
 
 if __name__ == "__main__":
