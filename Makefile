@@ -26,7 +26,7 @@ lint: $(VENV)/installed-dev
 
 audit: $(VENV)/installed-dev
 	$(BIN)/paretoscout audit --out out/audit.json
-	PARETOSCOUT_LONG=1 $(PYTEST) -n 2 -m long tests
+	PARETOSCOUT_LONG=1 $(PYTEST) -n 2 tests/test_study_trust.py
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png

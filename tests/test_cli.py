@@ -26,8 +26,8 @@ def test_demo_decides_every_option_and_draws(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "Guarantee: all verdicts right with probability 95%" in done.output
     assert "★ front" in done.output
-    assert "× dominated by xz -1" in done.output
-    assert "7 front, 5 dominated" in done.output
+    assert "× dominated by all but slp" in done.output
+    assert "10 front, 6 dominated" in done.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -56,8 +56,9 @@ def test_decisions_of_a_live_study_equal_those_of_the_simulation(
 ) -> None:
     if getattr(algorithm, "model", None) in ("linear", "robust") and problem.contexts is None:
         pytest.skip("needs contexts")
-    if "theta_max" in {field.name for field in fields(algorithm)}:
-        algorithm = replace(algorithm, theta_max=2.0)  # type: ignore[call-arg]  # nobody tells a study the truth
+    # nobody tells a study the truth
+    told = {field.name: 2.0 for field in fields(algorithm) if field.name in ("theta_max", "norm")}
+    algorithm = replace(algorithm, **told)
     problem = suited(problem, algorithm)
     names = [metric.name for metric in problem.metrics]
     how, rounds = plan(algorithm), ROUNDS.get(storage, 40)

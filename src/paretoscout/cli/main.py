@@ -115,7 +115,7 @@ def _problem_options(command: Any) -> Any:
 
 
 @main.command(short_help="Watch the front of a problem being proven.")
-@click.argument("problem", default="compressors")
+@click.argument("problem", default="llvm-passes-16")
 @click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
 @click.option(
     "--out",
@@ -172,7 +172,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 
 
 @main.command(short_help="Run several algorithms on a problem many times.")
-@click.argument("problem", default="compressors")
+@click.argument("problem", default="llvm-passes-16")
 @click.option(
     "--algorithms",
     default="scout,multi-pfi,uniform",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
@@ -17,6 +20,8 @@ from ..problem import Metric, Problem
 from .catalogue import DATASETS
 from .datasets import RAW, Dataset
 from .make import gaussian, linear, logistic, table
+
+_DATA = resources.files("paretoscout.problems") / "data"
 
 
 def available() -> dict[str, str]:
@@ -77,9 +82,72 @@ def card(name: str) -> Dataset:
 
 def compressors() -> Problem:
     """Which compressor setting is worth using? Recorded runs: time per MB against size."""
-    source = resources.files("paretoscout.problems") / "data" / "compressors.csv"
     metrics = [Metric("time", "min", eps=2.0, unit="ms"), Metric("size", "min", eps=0.2, unit="%")]
-    return table(read_csv(source), arm="option", metrics=metrics, name="compressors")
+    return table(read_csv(_DATA / "compressors.csv"), arm="option", metrics=metrics, name="compressors")
+
+
+def llvm_passes() -> Problem:
+    """What are ten optimiser passes of LLVM 19 worth? All 1024 settings, measured: optimiser time against run time."""
+    return _llvm_passes("llvm-passes", None)
+
+
+def llvm_passes_16() -> Problem:
+    """Which of 16 settings of LLVM's optimiser are worth having? Measured: optimiser time against run time."""
+    return _llvm_passes("llvm-passes-16", NAMED_PASSES)
+
+
+#: Sixteen of the 1024 settings. Bit 0 of a number is the first pass of the table: inline, sroa, simplifycfg,
+#: instcombine, loop-rotate, licm, gvn, loop-vectorize, slp-vectorizer, loop-unroll.
+NAMED_PASSES = {
+    "no passes": 0,
+    "simplifycfg alone": 4,
+    "instcombine alone": 8,
+    "gvn alone": 64,
+    "unroll alone": 512,
+    "inline alone": 1,
+    "inline, sroa": 3,
+    "light": 7,
+    "light, licm": 39,
+    "loops": 231,
+    "loops, rotate": 247,
+    "all but slp": 767,
+    "all": 1023,
+    "all but inline": 1022,
+    "all but vectorizers": 639,
+    "all but unroll": 511,
+}
+
+
+def _llvm_passes(name: str, named: dict[str, int] | None) -> Problem:
+    """Our own measurements: docs/llvm-passes.md. A sample is one of the repeats of a configuration."""
+    text = gzip.decompress((_DATA / "llvm_passes.csv.gz").read_bytes()).decode()
+    header, *rows = csv.reader(io.StringIO(text))
+    cells = np.array(rows, dtype=float)
+    times = [
+        cells[:, [i for i, column in enumerate(header) if column.startswith(f"{kind}_us_")]] / 1e3
+        for kind in ("optimise", "run")
+    ]
+    switches = [column for column in header if "_" not in column]
+    on = cells[:, : len(switches)]
+    numbers = on.astype(int) @ (1 << np.arange(len(switches)))
+    chosen = {_switched_on(switches, row): k for k, row in enumerate(on)}
+    if named is not None:
+        chosen = {arm: int(np.flatnonzero(numbers == number)[0]) for arm, number in named.items()}
+    kept = list(chosen.values())
+    columns: dict[str, Any] = {
+        "configuration": [arm for arm in chosen for _ in range(times[0].shape[1])],
+        "optimiser time": times[0][kept].ravel(),
+        "run time": times[1][kept].ravel(),
+    }
+    for column, switch in enumerate(switches):
+        columns[switch] = np.repeat(on[kept, column], times[0].shape[1])
+    metrics = [Metric("optimiser time", "min", eps=10.0, unit="ms"), Metric("run time", "min", eps=0.5, unit="ms")]
+    return table(columns, arm="configuration", metrics=metrics, contexts=switches, name=name)
+
+
+def _switched_on(switches: list[str], row: Any) -> str:
+    """Name a configuration by its passes."""
+    return "+".join(switch for switch, on in zip(switches, row, strict=True) if on) or "none"
 
 
 def s5() -> Problem:
@@ -126,6 +194,8 @@ def _random_linear(n_arms: int, d: int, sigma: float, name: str) -> Problem:
 
 
 _MAKERS: dict[str, Callable[[], Problem]] = {
+    "llvm-passes-16": llvm_passes_16,
+    "llvm-passes": llvm_passes,
     "compressors": compressors,
     "s5": s5,
     "four-arms": four_arms,
