@@ -35,7 +35,8 @@ Written by `make leaderboard` on {date}. Every algorithm that fits a problem ran
 95% interval of their rate; µs is the cost of choosing and deciding, per sample. **Bold** failures are beyond delta for
 sure. Fixed-budget and regret-only algorithms had as many samples as scout needed (median), and promise nothing; those that
 find one best option run on problems with one metric, where scout finds the best one too. An algorithm without an entry
-for samples had no answer in its time: the failures then count the runs that were begun.
+for samples had no answer in its time: the failures then count the runs that were begun. A run ends without an answer after
+3,000,000 samples. Regret is in units of eps where a problem has its own eps.
 
 """
 

@@ -72,7 +72,7 @@ def contenders(misfit: Array) -> dict[str, Settings]:
     if "ape" in ps.algorithms.available():
         chosen["ape, features ignored"] = get("ape").settings()
     if "gege" in ps.algorithms.available():
-        chosen["gege, linear model trusted"] = get("gege").settings()
+        chosen["gege, linear model trusted"] = get("gege").settings(model="linear")  # type: ignore[call-arg]
     return chosen
 
 
@@ -166,7 +166,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes.set_xscale("log")
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
-    axes.set_xlabel("samples until every option has its verdict (median); hollow: wrong more often than delta = 0.1")
+    axes.set_xlabel("samples until every option has its verdict (median)\nhollow: wrong more often than delta = 0.1")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=9)
     figure.savefig(path)

@@ -123,15 +123,17 @@ def test_the_digest_covers_every_file_with_kernels() -> None:
 
 
 def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
-    """All algorithms on two environments: a second process compiles nothing."""
+    """Several algorithms on two environments: a second process compiles nothing."""
     code = """
         import numpy as np, paretoscout as ps
-        from paretoscout.simulation.play import play
+        from paretoscout.simulation.play import player
         table = ps.problems.table({"a": ["x", "x", "y", "y"], "m": [0, 1, 9, 8]}, arm="a", metrics={"m": "max"})
         for problem in (ps.problems.load("s5"), table):
-            for name in ps.algorithms.available():
+            for name in ("scout", "multi-pfi", "uniform", "pfiwr"):
                 ps.simulate(problem, name, eps=1.0, replicates=1, max_samples=50)
-        print(sum(play.stats.cache_misses.values()), sum(play.stats.cache_hits.values()))
+        one_arm = ps.algorithms.Setup(n_arms=1, n_metrics=1, eps=0.1, delta=0.1, sigma=1.0)
+        stats = player(ps.Session("multi-pfi", one_arm).state).stats
+        print(sum(stats.cache_misses.values()), sum(stats.cache_hits.values()))
         """
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert run(code, tmp_path, **cache) == "6 0"  # uniform and multi-pfi share a class of state
@@ -179,7 +181,7 @@ def test_the_ticket_of_a_choice_is_counted_right() -> None:
     """`choose` hands an array of the state or the options back to Python: references neither leak nor vanish."""
     for name in ps.algorithms.available():
         setup = ps.algorithms.Setup(
-            n_arms=3, n_metrics=1, eps=np.array([0.1]), delta=0.1, sigma=np.ones(1), theta_max=1.0
+            n_arms=3, n_metrics=1, eps=np.array([0.1]), delta=0.1, sigma=np.ones(1), theta_max=1.0, budget=200
         )
         session = ps.Session(name, setup)
         _, ticket = session.kernels.choose(session.state, session.options, session.pending, session.rng)

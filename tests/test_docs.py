@@ -43,7 +43,9 @@ def plain(block: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "document", [ROOT / "README.md", ROOT / "docs" / "studies.md", ROOT / "docs" / "bench.md"], ids=lambda path: path.name
+    "document",
+    [ROOT / "README.md", ROOT / "docs" / "studies.md", ROOT / "docs" / "bench.md"],
+    ids=lambda path: path.name,
 )
 def test_commands_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

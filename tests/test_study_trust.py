@@ -385,11 +385,12 @@ def test_asking_and_telling_do_not_slow_down(tmp_path: Path, tells: int) -> None
         began = time.perf_counter()
         trial = study.ask()
         asked = time.perf_counter()
-        study.tell(trial, outcome_of(trial.number, trial.arm))
+        study.tell(trial, outcome_of(trial.number, "c"))  # all arms alike: it never finishes
         answers.append(time.perf_counter() - asked)
         asks.append(asked - began)
     window = tells // 10
     for times in (asks, answers):
+        print(f"{tells:,}: {statistics.median(times[-window:]) / statistics.median(times[:window]):.2f} times as long")
         assert statistics.median(times[-window:]) < 10 * statistics.median(times[:window])
         assert sum(times[-window:]) < 10 * sum(times[:window])
     began = time.perf_counter()

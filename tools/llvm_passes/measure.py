@@ -101,12 +101,6 @@ VARIANTS = (
     ("table", "uint64_t", 1500, 4),
 )
 
-# The configurations of the built-in problem of 16 arms, by their passes.
-NAMED: dict[str, tuple[str, ...]] = {
-    "none": (),
-    "all": PASSES,
-}
-
 # No pass of the optimiser, but functions ready for all of them: hence -O2 with the passes switched off.
 COMPILE = (
     *("-std=c17", "-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-march=x86-64-v3"),
@@ -148,11 +142,6 @@ def pipeline(configuration: int) -> str:
                 groups.append((kind, []))
             groups[-1][1].append(text)
     return ",".join(f"{kind}({','.join(texts)})" for kind, texts in groups)
-
-
-def number(passes: Iterable[str]) -> int:
-    """The number of the configuration with these passes on."""
-    return sum(1 << PASSES.index(name) for name in set(passes))
 
 
 def order(configurations: Sequence[int], round_number: int, seed: int) -> list[int]:
@@ -633,8 +622,7 @@ def about(
     return {
         "name": "llvm-passes",
         "passes": list(PASSES),
-        "pipeline": pipeline(number(PASSES)),
-        "named": {name: number(passes) for name, passes in NAMED.items()},
+        "pipeline": pipeline((1 << len(PASSES)) - 1),
         "llvm": starts[-1]["llvm"],
         "machine": starts[-1]["machine"],
         "module_digest": digest(place.module.read_bytes()),

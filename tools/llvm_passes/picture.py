@@ -18,7 +18,7 @@ OUT = Path(__file__).resolve().parents[2] / "docs" / "images" / "llvm-passes.png
 ORANGE, SKY = "#e69f00", "#56b4e9"
 # (passes, text, offset in points, side)
 LABELS: tuple[tuple[tuple[str, ...], str, tuple[float, float], str], ...] = (
-    ((), "no pass", (9, 6), "left"),
+    ((), "no pass", (2, -12), "center"),
     (("inline", "sroa"), "inline + sroa", (-9, 0), "right"),
     (("inline", "sroa", "simplifycfg", "licm"), "+ simplifycfg + licm", (-6, -9), "right"),
 )
