@@ -148,7 +148,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             ]
             face = "white" if wrong else colours[number]
             axes.scatter(
-                *(zip(*points, strict=True) if points else ([], [])),
+                [samples for samples, _ in points],
+                [height for _, height in points],
                 marker=markers[number],
                 s=44,
                 facecolor=face,

@@ -93,7 +93,7 @@ def main() -> int:
             table.add_row(row["what"], "skipped", "", "", row["skipped"])
         else:
             met = "ok" if row["met"] else "MISSED"
-            table.add_row(row["what"], f"{row['value']:,.3g}", f"≥ {row['least']:g}", met, row.get("note", ""))
+            table.add_row(row["what"], f"{row['value']:,.0f}", f"≥ {row['least']:g}", met, row.get("note", ""))
     Console(width=140).print(table)
     return 0 if all(row.get("met", True) for row in rows) else 1
 
