@@ -99,7 +99,7 @@ def _changes(study: Study, seconds: float) -> Iterator[None]:
 def _spent(study: Study) -> bool:
     """Whether the budget is spent, nothing is open, and something is undecided."""
     counts, budget = study.counts(), study.spec.budget
-    return budget is not None and counts["asked"] >= budget and not counts["open"] and not study.done
+    return budget is not None and counts["told"] >= budget and not counts["open"] and not study.done
 
 
 def _picture(study: Study) -> Group:

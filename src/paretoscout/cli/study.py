@@ -163,7 +163,8 @@ def ask(count: int, as_json: bool, storage: str, name: str) -> None:
 
 
 def _spent(study: Study) -> bool:
-    return study.spec.budget is not None and study.counts()["asked"] >= study.spec.budget
+    counts, budget = study.counts(), study.spec.budget  # failed ones are asked again: they do not count
+    return budget is not None and counts["told"] + counts["open"] >= budget
 
 
 @click.command(short_help="Give the outcome of a trial, or of many.")
