@@ -250,8 +250,11 @@ def _regret_curves(axes: Axes, data: Comparison, drawn: Sequence[Contender]) -> 
         stop = float(np.median(result.samples))
         edge: dict[str, Any] = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 5}
         axes.plot(stop, np.interp(stop, rounds, mean), "o", color=style["color"], **edge)
-        words: dict[str, Any] = {"fontsize": 7.5, "color": INK, "ha": "right", "va": "bottom"}
-        axes.annotate(contender.label, (last, mean[-1]), (-2, 2), textcoords="offset points", **words)
+        # names stand above their lines; that of the lowest one below, where there is room
+        below = contender is shown[-1]
+        words: dict[str, Any] = {"fontsize": 7.5, "color": INK, "ha": "right", "va": "top" if below else "bottom"}
+        place = (-2, -3 if below else 2)
+        axes.annotate(contender.label, (last, mean[-1]), place, textcoords="offset points", **words)
         lowest, highest = min(lowest, float(mean[0])), max(highest, float(mean[-1]))
     log_axis(axes, "x", 10, last)
     log_axis(axes, "y", lowest, highest)
