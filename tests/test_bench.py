@@ -338,21 +338,34 @@ def test_setup_prepare_and_cleanup(folder: Path) -> None:
 
 
 def test_ctrl_c_keeps_all_runs_and_leaves_nothing_running(folder: Path) -> None:
-    command = [sys.executable, "-m", "paretoscout", "bench", "-L", "s=0.20,0.21", "sleep {s}", "-m", "time"]
+    mine = f"1.{os.getpid()}"  # a length of sleep that nobody else sleeps
+    command = [sys.executable, "-m", "paretoscout", "bench", "-L", f"s=0.20,0.21,{mine}", "sleep {s}", "-m", "time"]
     process = subprocess.Popen([*command, "--warmup", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     store = folder / "paretoscout.db"
     for _ in range(600):  # the first start compiles
         time.sleep(0.1)
-        if store.exists() and told(store) >= 2:
+        if store.exists() and told(store) >= 2 and running(f"sleep {mine}"):
             break
+    assert running(f"sleep {mine}"), "interrupted in the middle of a run"
+    launchers = children(process.pid)
+    assert launchers
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "the same command goes on" in stderr
     assert told(store) >= 2
-    time.sleep(0.3)
-    left = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True).stdout
-    assert not left.strip()
+    assert not running(f"sleep {mine}")
+    assert not any(map(alive, launchers))
+
+
+def running(command: str) -> bool:
+    return subprocess.run(["pgrep", "-fx", command], capture_output=True).returncode == 0
+
+
+def children(pid: int) -> list[int]:
+    return [
+        int(line) for line in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
+    ]
 
 
 def told(store: Path) -> int:

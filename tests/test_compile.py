@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -75,6 +76,21 @@ def test_a_cache_that_names_a_class_that_is_gone_is_stale(copied_kernels: Path) 
     for name in ("Old", "New"):
         (copied_kernels / "toy/kernels/caller.py").write_text(textwrap.dedent(source.format(name=name)))
         assert run(call.format(name=name), copied_kernels) == "2.5"
+
+
+def test_a_cache_that_cannot_be_read_is_stale(copied_kernels: Path) -> None:
+    """As when a class within the class of a state is gone, or a disk was full."""
+    (copied_kernels / "toy/kernels/caller.py").write_text(
+        "from .compile import kernel\n@kernel\ndef caller(x):\n    return 2 * x\n"
+    )
+    call = "from toy.kernels import caller; print(caller.caller(21))"
+    assert run(call, copied_kernels) == "42"
+    (index,) = copied_kernels.rglob("caller*.nbi")
+    with index.open("rb") as file:
+        pickle.load(file)  # the version of numba
+        start = file.tell()
+    index.write_bytes(index.read_bytes()[:start] + b"f")
+    assert run(call, copied_kernels) == "42"
 
 
 def test_bounds_checks_have_a_cache_of_their_own(copied_kernels: Path) -> None:

@@ -14,7 +14,7 @@ from paretoscout.algorithms import GEGE, GEGEBudget
 from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
-from paretoscout.kernels.design import apportion, optimal_design, span
+from paretoscout.kernels.design_for_means import apportion, optimal_design, span
 from paretoscout.kernels.empirical_gaps import empirical_gaps
 from paretoscout.session import Session
 from paretoscout.start import setup_of

@@ -21,7 +21,7 @@ from paretoscout.algorithms.linear_arms import contexts_of, spanning_arms
 from paretoscout.algorithms.lingape import least_combination, ratios_of
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, FRONT
-from paretoscout.kernels.designs import (
+from paretoscout.kernels.design_for_differences import (
     add_sample,
     extend_design,
     greedy_arm,

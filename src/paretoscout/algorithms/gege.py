@@ -28,7 +28,7 @@ from ..kernels.algebra import factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals
-from ..kernels.design import apportion, gram, optimal_design, span
+from ..kernels.design_for_means import apportion, gram, optimal_design, span
 from ..kernels.dispatch import Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup

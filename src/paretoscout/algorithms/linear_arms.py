@@ -7,7 +7,7 @@ import numpy as np
 from .. import checks
 from ..errors import InvalidInput
 from ..kernels.arrays import FloatArray, IntArray
-from ..kernels.designs import TIE
+from ..kernels.design_for_differences import TIE
 from .contract import Setup
 
 #: What is guaranteed where one best arm is looked for.

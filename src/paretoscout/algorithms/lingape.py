@@ -18,7 +18,16 @@ from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import UNDECIDED, name_rivals, return_best
-from ..kernels.designs import TIE, Inverse, add_sample, estimate, invert, new_inverse, projection, variance
+from ..kernels.design_for_differences import (
+    TIE,
+    Inverse,
+    add_sample,
+    estimate,
+    invert,
+    new_inverse,
+    projection,
+    variance,
+)
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import ridge_radius
 from .contract import Algorithm, Kernels, Settings, Setup

@@ -32,7 +32,7 @@ from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals, undominated_estimates
-from ..kernels.design import optimal_design, span
+from ..kernels.design_for_means import optimal_design, span
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import least_squares, normal_mixture, pair_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup

@@ -16,7 +16,15 @@ from .. import checks
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
-from ..kernels.designs import Inverse, estimate, invert, new_inverse, optimal_shares, round_shares, variance
+from ..kernels.design_for_differences import (
+    Inverse,
+    estimate,
+    invert,
+    new_inverse,
+    optimal_shares,
+    round_shares,
+    variance,
+)
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import repeated_design
 from .contract import Algorithm, Kernels, Settings, Setup

@@ -17,7 +17,7 @@ from .. import checks
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
-from ..kernels.designs import (
+from ..kernels.design_for_differences import (
     GreedyDesign,
     estimate,
     extend_design,

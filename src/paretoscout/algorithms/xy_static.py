@@ -15,7 +15,7 @@ import numpy as np
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import UNDECIDED, name_rivals, return_best
-from ..kernels.designs import (
+from ..kernels.design_for_differences import (
     GreedyDesign,
     Inverse,
     add_sample,

@@ -7,8 +7,8 @@ Four facts about numba shaped this file; each has a test in `tests/test_compile.
   sources that hold kernels: any edit recompiles everything, once.
 * Code compiled without bounds checks is reused from the cache even when `NUMBA_BOUNDSCHECK=1` asks for
   checks. So that setting is part of the key.
-* The cache names the classes of states. Where an older version had one that is gone, its index fails to load; it
-  counts as stale instead.
+* The cache names the classes of states. Where an older version had one that is gone, or was in another file, its index
+  fails to load; it counts as stale instead.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 """
 
@@ -97,8 +97,8 @@ class _Index(IndexDataCacheFile):
     def _load_index(self) -> Any:
         try:
             return super()._load_index()  # type: ignore[no-untyped-call]
-        except (AttributeError, ImportError):
-            return {}  # it names a class that is gone: as stale as another digest
+        except Exception:  # what is raised depends on what is gone, a class or its module, and on the version of numba
+            return {}  # as stale as another digest
 
 
 @cache

@@ -12,7 +12,6 @@ from ..algorithms.states import copy_state
 from ..environments.gaussian import GaussianEnvironment
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.compile import per_state
-from ..kernels.decisions import DOMINATED, FRONT
 from ..kernels.dispatch import done, draw, update
 from ..simulation.play import PLAYED, Log, player
 from ..streams import environment_stream
@@ -258,6 +257,3 @@ def _about(number: float | None) -> str:
         return f"{number:.0f}"
     digits = int(np.floor(np.log10(number))) - 1
     return f"{round(number / 10**digits) * 10**digits:,.0f}"
-
-
-__all__ = ["DOMINATED", "FRONT", "Explanation", "Remaining", "explanation", "remaining"]
