@@ -226,6 +226,19 @@ def test_many_files_have_one_checksum(nowhere: Path, mirror: str, monkeypatch: p
     assert card.here() is not None  # the good one stays
 
 
+def test_downloads_at_once_share_folders(nowhere: Path, mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if another download had always been the first to make the folder that pooch wants to make."""
+
+    def too_late(path: str, *_: Any, **__: Any) -> None:
+        raise FileExistsError(17, "File exists", path)
+
+    files = {f"data/xz/{name}.csv": b"configurationID,level,size,time\n0,-3,100,2\n1,-9,50,8\n" for name in "ab"}
+    table = b"input,configurationID,size,time\na,0,100,2\na,1,50,8\nb,0,100,2\nb,1,50,8\n"
+    card = publish(nowhere / "upstream", DATASETS["xz"], files, table)
+    monkeypatch.setattr("os.makedirs", too_late)
+    assert card.fetch(mirror).read_bytes() == table
+
+
 def test_fetching_needs_an_extra(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("PARETOSCOUT_DATA", str(nowhere / "data"))
