@@ -17,9 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paretoscout.bench import Campaign, Plan, options_of, report, source_of, variables_of
 from paretoscout.bench.campaign import drift
+from paretoscout.bench.practical import Doubt, judged
 from paretoscout.bench.run import Run, Runner
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, UnknownName
@@ -266,6 +269,34 @@ def test_verdicts_are_the_truth(folder: Path) -> None:
     assert (folder / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_verdicts_are_right_as_often_as_stated(folder: Path) -> None:
+    """Twelve benches of real commands that are hard to tell apart, at delta 0.2.
+
+    More than eight of them wrong: with probability below 0.0001, if each is with probability 0.2.
+    """
+    means = {"a": (1.0, 2.0), "b": (1.12, 2.0), "c": (1.0, 1.7), "d": (1.5, 1.0)}
+    (folder / "near.py").write_text(
+        f"import random, sys; x, y = {means}[sys.argv[1]]; print(random.gauss(x, 0.05), random.gauss(y, 0.08))"
+    )
+    metrics = ["-m", "x:min=stdout~^(\\S+)", "-m", "y:min=stdout~ (.*)", "--eps", "x=0.1", "--eps", "y=0.1"]
+    wrong = set()
+    for seed in range(12):
+        done = bench(
+            "-L", "which=a,b,c,d", f"{PYTHON} near.py {{which}}", *metrics,
+            "--delta", "0.2", "--warmup", "0", "--seed", str(seed), "--storage", "memory", "--json",
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        for option in json.loads(done.stdout)["options"]:
+            leads = {name: np.array(means[option["name"][-1]]) - mean for name, mean in means.items()}
+            if option["verdict"] == "front" and any((lead > 0.1).all() for lead in leads.values()):
+                wrong.add(seed)
+            if option["verdict"] == "dominated":
+                lead = leads[option["rival"][-1]]
+                if (lead < -0.1).any() or (lead <= 0).all():
+                    wrong.add(seed)
+    assert len(wrong) <= 8
+
+
 def test_a_budget_ends_undecided_and_the_same_command_goes_on(folder: Path) -> None:
     first = bench(*drawn("--budget", "4"))
     assert first.exit_code == 3, first.output
@@ -413,12 +444,64 @@ def test_the_sentence() -> None:
     assert said == "a and b are the front; c is dominated by a: slower by 41% and no smaller."
 
 
+def judged_front(values: Any, radius: float, **how: Any) -> tuple[tuple[str, ...], list[Doubt]]:
+    """Verdicts on options that the study left on the front, from their times and sizes."""
+    logs = np.log(values)
+    K = len(logs)
+    proven = table(logs, np.full((K, 2), radius), ("front",) * K, (None,) * K)
+    practical, doubts = judged(proven, SOURCES, **how)
+    return practical.verdicts, doubts
+
+
 def test_an_option_that_another_makes_pointless_is_dominated() -> None:
-    logs = np.log([[10.0, 5.0], [20.0, 5.0], [10.05, 5.0]])
-    same = table(logs, np.full((3, 2), 0.001), ("front", "front", "front"), (None, None, None))
-    assert report.practical(same, SOURCES).verdicts == ("front", "dominated", "dominated")
-    wide = table(logs, np.full((3, 2), 0.5), ("front", "front", "front"), (None, None, None))
-    assert report.practical(wide, SOURCES).verdicts == ("front", "front", "front"), "not for sure"
+    verdicts, doubts = judged_front([[10.0, 5.0], [20.0, 5.0], [10.05, 5.0]], 0.001)
+    assert verdicts == ("front", "dominated", "dominated")
+    assert doubts == []
+
+
+def test_what_seems_pointless_is_undecided_until_it_is_sure() -> None:
+    values = [[10.0, 5.0], [20.0, 5.0], [10.05, 5.0], [5.0, 6.0]]
+    verdicts, (doubt,) = judged_front(values, 0.5)
+    assert verdicts == ("front", "undecided", "front", "front"), "a and c are the same, up to eps"
+    assert (doubt.arm, doubt.rival, doubt.metric) == (1, 2, 1) or (doubt.arm, doubt.rival, doubt.metric) == (1, 0, 1)
+    assert doubt.times == pytest.approx((1.0 / np.log(1.01)) ** 2), "both intervals, down to eps of size"
+    assert judged_front(values, 0.5, doubting=False)[0] == ("front",) * 4
+    verdicts, (doubt,) = judged_front(values, np.inf)
+    assert verdicts[1] == "undecided"
+    assert np.isfinite(doubt.times)
+
+
+@given(
+    values=st.lists(st.tuples(st.sampled_from([8, 9, 10, 12]), st.sampled_from([5, 5.02, 6])), min_size=1, max_size=6),
+    radius=st.sampled_from([0.0, 0.001, 0.05]),
+)
+def test_pointless_by_the_words(values: list[tuple[float, float]], radius: float) -> None:
+    """Dominated: the named rival is better in some metric and in none worse by more than eps, whatever the truth is."""
+    logs, eps = np.log(np.array(values, float)), np.array([source.eps for source in SOURCES])
+    K = len(logs)
+    practical, doubts = judged(table(logs, np.full((K, 2), radius), ("front",) * K, (None,) * K), SOURCES)
+    for k, (verdict, rival) in enumerate(zip(practical.verdicts, practical.rivals, strict=True)):
+        if verdict == "dominated":
+            least_lead = (logs[k] - radius) - (logs[practical.arms.index(rival or "")] + radius)
+            assert (least_lead >= -eps - 1e-12).all()
+            assert (least_lead > -1e-12).any()
+    assert practical.verdicts.count("undecided") == len(doubts)
+    assert len(doubts) == 0 or radius > 0, "exact values leave no doubt"
+    assert "front" in practical.verdicts or "undecided" in practical.verdicts
+
+
+def test_ties_in_one_metric_are_no_way_onto_the_front(folder: Path) -> None:
+    """The file is the same, so no option is beaten in every metric; the slow one is dominated all the same.
+
+    False alarm: at most 0.001, the delta.
+    """
+    (folder / "tie.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 1)); print('same: 7')")
+    how = ["-m", "cost:min=stdout~^(.*)", "-m", "same:min=stdout~same: (.*)", "--eps", "cost=1", "--eps", "same=1"]
+    done = bench("-L", "mean=10,14,10.1", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--json")
+    assert done.exit_code == 0, done.output
+    verdicts = {option["name"]: option["verdict"] for option in json.loads(done.stdout)["options"]}
+    assert verdicts["mean=14"] == "dominated"
+    assert "front" in verdicts.values()
 
 
 def test_drift_is_seen_and_noise_is_not() -> None:

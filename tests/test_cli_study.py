@@ -83,6 +83,8 @@ def test_a_whole_study(folder: Path) -> None:
     assert whole["done"] is True
     assert "probability 95%" in whole["guarantee"]
     assert json.loads(run("ask", "--json").stdout) == []
+    assert read("ask", "--arm", "old", "--json")[0]["arm"] == "old"
+    assert "unknown arm 'older'; did you mean 'old'" in run("ask", "--arm", "older").output
     shown = ok("status")
     assert "★ front" in shown
     assert "× dominated by small" in shown

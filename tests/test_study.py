@@ -138,6 +138,33 @@ def test_batches() -> None:
             study.ask(bad)
 
 
+def test_an_arm_can_be_asked_for(storage: str) -> None:
+    """Whatever the algorithm would ask for; everybody who replays the log has the same state."""
+    place = storage_of(storage)
+    study, other = new(place), Study.load(storage=place)
+    assert [trial.arm for trial in study.ask(2, arm="c")] == ["c", "c"]
+    assert study.ask().arm in TRUTH
+    for trial in study.open:
+        other.tell(trial, outcome(trial.arm))
+    play(study)
+    assert study.front() == ["a", "b"]
+    before = study.verdicts().radii[2]
+    assert before.all()
+    trial = study.ask(arm="c")
+    study.tell(trial, outcome("c"))
+    assert study.done, "a verdict stays"
+    assert (study.verdicts().radii[2] < before).all()
+    assert "imported" not in study.verdicts().guarantee
+    study.fail(study.ask(arm="a"))
+    assert study.done
+    assert state_of(study) == state_of(other) == replayed(study).dump()
+    refuses(study, UnknownName, "unknown arm 'z'", lambda: study.ask(arm="z"))
+    study.withdraw("c", "gone")
+    refuses(study, InvalidInput, "must not be withdrawn, got 'c'", lambda: study.ask(arm="c"))
+    strict = new(algorithm=PFIwR(theta_max=3.0))
+    refuses(strict, NotSupported, "cannot take data it did not ask for", lambda: strict.ask(arm="a"))
+
+
 def test_a_batch_ends_with_the_budget() -> None:
     study = new(budget=4)
     trials = study.ask(3)
@@ -481,7 +508,7 @@ def test_an_interrupt_in_the_middle_of_a_choice_leaves_nothing_behind(monkeypatc
     play(study, 5)
     play(twin, 5)
 
-    def interrupted(self: Any, *_: Any) -> Any:
+    def interrupted(self: Any, *_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Replica, "_asked", interrupted)  # the algorithm has chosen, the replica does not know

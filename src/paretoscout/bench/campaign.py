@@ -6,6 +6,7 @@ import hashlib
 import json
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,15 +17,18 @@ from ..algorithms.contract import Settings
 from ..errors import InvalidInput
 from ..problem import Metric
 from ..storage import Storage
-from ..study import Study
+from ..study import Study, Trial
+from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
+from .practical import Doubt, judged, next_arm
 from .run import Run, Runner
 
 #: A short fixed piece of work, timed before every run: how fast is the machine at the moment?
-REFERENCE_LOOPS = 20_000
-BUSY = 1.25  # slower than usual by this factor: wait, something else is going on
-MOST_WAITS, WAIT_SECONDS = 10, 0.05
+REFERENCE_LOOPS = 3_000
+BUSY = 1.25  # slower than usual (the median of the last REFERENCES) by this factor: something else is going on
+REFERENCES = 50
+WAIT_SECONDS, WAIT_PER_RUN = 0.005, 0.001  # one wait; and what waiting may cost a run, over all runs
 SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 
@@ -83,7 +87,7 @@ class Plan:
         return Study(
             arms,
             metrics,
-            delta=self.delta,
+            delta=0.5 * self.delta,  # the other half is for the intervals, on which practical.py rests
             storage=storage,
             name=self.name(),
             guards=guards,
@@ -101,7 +105,7 @@ class Progress:
     study: Study
     runs: int = 0  # in this process
     waited: int = 0  # times that the machine was busy
-    seconds: float = 0.0  # spent in runs
+    seconds: float = 0.0  # spent in runs and what goes before and after them
     dropped: dict[str, str] = field(default_factory=dict)  # options that failed, and the last they said
     shell_seconds: float = 0.0  # what starting a shell takes, subtracted
 
@@ -122,7 +126,7 @@ class Campaign:
         self.progress = Progress(self.study)
         self._ready: set[str] = set()
         self._runner: Runner
-        self._usual: float | None = None
+        self._references: deque[float] = deque(maxlen=REFERENCES)
 
     def steps(self, budget: Callable[[Progress], bool] = lambda _: False) -> Iterator[Progress]:
         """Run one measurement after the other until all is decided, or `budget` says that it is spent."""
@@ -131,12 +135,14 @@ class Campaign:
 
     def _steps(self, budget: Callable[[Progress], bool]) -> Iterator[Progress]:
         study = self.study
-        for trial in study.open:
-            study.fail(trial, "interrupted")
+        for left in study.open:
+            study.fail(left, "interrupted")
         if any(option.shell for option in self.plan.options):
             self.progress.shell_seconds = self._shell()
-        while not study.done and not budget(self.progress):
-            trial = study.ask()
+        while not budget(self.progress):
+            trial = self._ask()
+            if trial is None:
+                return
             option = self.by_name[trial.arm]
             try:
                 values = self._measure(option)
@@ -155,6 +161,24 @@ class Campaign:
             self.progress.runs += 1
             yield self.progress
 
+    def judged(self) -> tuple[VerdictTable, list[Doubt]]:
+        """What is proven by now, as people act on it, and what is in doubt."""
+        return judged(self.study.verdicts(), self.plan.sources, doubting=self.study.takes_unasked)
+
+    @property
+    def done(self) -> bool:
+        """Whether every option has its verdict."""
+        return self.study.done and not self.judged()[1]
+
+    def _ask(self) -> Trial | None:
+        """Return what to run next; None: nothing, every option has its verdict."""
+        trial: Trial | None = None
+        if not self.study.done:
+            trial = self.study.ask()
+        elif (arm := next_arm(*self.judged())) is not None:
+            trial = self.study.ask(arm=arm)
+        return trial
+
     def _measure(self, option: Option) -> dict[str, float]:
         if option.name not in self._ready:
             self._run(option.setup, option, "setup")
@@ -169,11 +193,11 @@ class Campaign:
             raise _OptionFailed(f"{problem}{_said(done)}") from None
 
     def _once(self, option: Option) -> Run:
-        self._run(option.prepare, option, "prepare")
         began = time.perf_counter()
+        self._run(option.prepare, option, "prepare")
         done = self._command(option.command, option)
-        self.progress.seconds += time.perf_counter() - began
         self._run(option.cleanup, option, "cleanup")
+        self.progress.seconds += time.perf_counter() - began
         if done.timed_out:
             raise _OptionFailed(f"took longer than {self.plan.timeout:g} s{_said(done)}")
         if done.code != 0 and not self.tolerates_failure:
@@ -209,13 +233,14 @@ class Campaign:
         return statistics.median(self._runner.run(":", shell=True, capture=False).seconds for _ in range(SHELL_RUNS))
 
     def _wait_until_quiet(self) -> None:
-        """Measure only while the machine runs at its usual speed; the choice knows nothing of the outcome."""
-        if self._usual is None:
-            self._usual = min(_reference() for _ in range(20))
-        for _ in range(MOST_WAITS):
-            if min(_reference(), _reference()) < BUSY * self._usual:
+        """Rather measure while the machine runs at its usual speed; the choice knows nothing of the outcome."""
+        progress = self.progress
+        while True:
+            self._references.append(min(_reference(), _reference()))
+            busy = self._references[-1] > BUSY * statistics.median(self._references)
+            if not busy or (progress.waited + 1) * WAIT_SECONDS > WAIT_PER_RUN * progress.runs:
                 return
-            self.progress.waited += 1
+            progress.waited += 1
             time.sleep(WAIT_SECONDS)
 
     def drift(self) -> list[str]:

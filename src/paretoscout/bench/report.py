@@ -14,32 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..verdicts import VerdictTable
-from .campaign import Campaign
+from .campaign import Campaign, Plan
 from .metrics import Source
 
 #: How people say that one option is worse than another; others are "worse in NAME".
 WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
 EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
 MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
-
-
-def practical(table: VerdictTable, sources: Sequence[Source]) -> VerdictTable:
-    """Return the verdicts that people act on: an option of the front that another makes pointless is dominated too.
-
-    That is, for sure, by the intervals: the other is better in some metric, and in none worse by more than eps. (Where
-    both weigh the same, no option is better in everything, and each would stay on the front for ever.)
-    """
-    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
-    eps = np.array([source.eps for source in sources])
-    low, high = table.estimates * signs - table.radii, table.estimates * signs + table.radii
-    verdicts, rivals = list(table.verdicts), list(table.rivals)
-    front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
-    for k in front:
-        for j in front:
-            if verdicts[j] == "front" and j != k and (high[k] <= low[j] + eps).all() and (high[k] < low[j]).any():
-                verdicts[k], rivals[k] = "dominated", table.arms[j]
-                break
-    return replace(table, verdicts=tuple(verdicts), rivals=tuple(rivals))
 
 
 def natural(table: VerdictTable, sources: Sequence[Source], *, boxes: bool = False) -> VerdictTable:
@@ -59,11 +40,15 @@ def natural(table: VerdictTable, sources: Sequence[Source], *, boxes: bool = Fal
     metrics = tuple(
         replace(metric, unit=source.unit, eps=None) for metric, source in zip(table.metrics, sources, strict=True)
     )
-    return replace(table, estimates=estimates, radii=radii, metrics=metrics, guarantee=guarantee(table, sources))
+    return replace(table, estimates=estimates, radii=radii, metrics=metrics)
 
 
-def guarantee(table: VerdictTable, sources: Sequence[Source]) -> str:
-    """Say what the guarantee is about, with eps as it was given."""
+def guarantee(table: VerdictTable, plan: Plan) -> str:
+    """Say what the guarantee is about, with delta and eps as they were given."""
+    sources = plan.sources
+    promise, _, assumed = table.guarantee.partition(" (")
+    if promise.startswith("none"):
+        return table.guarantee
     eps = [
         f"{100 * math.expm1(source.eps):.3g}% of {source.name}"
         if source.relative
@@ -72,10 +57,11 @@ def guarantee(table: VerdictTable, sources: Sequence[Source]) -> str:
         if source.eps
     ]
     about = "typical (geometric mean) values" if any(source.relative for source in sources) else "means"
-    head, _, assumed = table.guarantee.partition(" (")
-    promise = head.partition(", up to")[0]
     scale = "; logarithms of what is compared in percent" if any(source.relative for source in sources) else ""
-    return f"{promise}, for {about}, up to {' and '.join(eps) or 'nothing'} ({assumed.removesuffix(')')}{scale})"
+    return (
+        f"all verdicts right with probability {100 * (1 - plan.delta):.10g}%, for {about}, "
+        f"up to {' and '.join(eps) or 'nothing'} ({assumed.removesuffix(')')}{scale})"
+    )
 
 
 def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
@@ -116,7 +102,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def verdicts(campaign: Campaign) -> VerdictTable:
     """Return what is proven by now, as people act on it."""
-    return practical(campaign.study.verdicts(), campaign.plan.sources)
+    table, _ = campaign.judged()
+    return replace(table, guarantee=guarantee(table, campaign.plan))
 
 
 def as_dict(campaign: Campaign) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -47,7 +48,12 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment variable; repeat.")
 @click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), help="File for standard input.")
 @click.option("--timeout", metavar="DURATION", help="Longest a run may take: 30s, 5m.")
-@click.option("--budget", metavar="RUNS|DURATION", help="End undecided after so many runs, or 10m.")
+@click.option(
+    "--budget",
+    metavar="RUNS|DURATION",
+    envvar="PARETOSCOUT_BUDGET",
+    help="End undecided after so many runs, or 10m.",
+)
 @click.option(
     "--on-failure", type=click.Choice(["drop", "stop"]), default="drop", show_default=True, help="Of an option."
 )
@@ -136,7 +142,7 @@ def bench(
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
     if any(verdicts.get(name, "dominated") == "dominated" for name in rest["fail_if_dominated"]):
         sys.exit(DOMINATED_EXIT)
-    sys.exit(DECIDED if campaign.study.done else UNDECIDED_EXIT)
+    sys.exit(DECIDED if campaign.done else UNDECIDED_EXIT)
 
 
 def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, quiet: bool) -> bool:
@@ -151,31 +157,59 @@ def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, q
             for _ in campaign.steps(budget):
                 pass
             return False
-        with Live(console=screen, auto_refresh=False, transient=True) as live:
-            shown = 0.0
-            for progress in campaign.steps(budget):
-                if time.monotonic() - shown > 0.25:
-                    live.update(_screen(campaign, progress), refresh=True)
-                    shown = time.monotonic()
+        with Live("first runs ...", console=screen, auto_refresh=False, transient=True) as live:
+            draw = _Seldom(lambda: live.update(_screen(campaign, outlook), refresh=True), 0.25)
+            outlook = _Seldom(lambda: campaign.study.remaining(replicates=3, seconds=0.2), 1.0)
+            for _ in campaign.steps(budget):
+                draw()
     except KeyboardInterrupt:
         return True
     return False
 
 
-def _screen(campaign: Campaign, progress: Progress) -> Any:
+class _Seldom:
+    """Calls a function, but only now and then: all calls together take a twentieth of the time."""
+
+    def __init__(self, call: Callable[[], Any], least: float) -> None:
+        self.call, self.least, self.due, self.value = call, least, 0.0, None
+
+    def __call__(self) -> Any:
+        """Return what the last call gave."""
+        began = time.monotonic()
+        if began >= self.due:
+            self.value = self.call()
+            self.due = began + max(self.least, 20 * (time.monotonic() - began))
+        return self.value
+
+
+def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
+    """What is shown while it runs."""
     from rich.console import Group
     from rich.text import Text
 
     from ..bench import report
+    from ..bench.practical import runs_for
     from . import show
 
-    left = campaign.study.remaining(replicates=3)
-    pace = progress.seconds / max(progress.runs, 1)
-    eta = f"; about {left.samples * pace:,.0f} s" if left.samples < 1e6 else ""
-    return Group(
-        show.verdict_table(report.natural(report.verdicts(campaign), campaign.plan.sources)),
-        Text(f"{left}{eta}", style="dim"),
-    )
+    table, progress = report.verdicts(campaign), campaign.progress
+    if table.counts.all():
+        runs = (outlook().samples if not campaign.study.done else 0.0) + runs_for(*campaign.judged())
+        seconds = runs * progress.seconds / max(progress.runs, 1)
+        ahead = f"about {runs:,.0f} more runs, {_duration(seconds)}" if math.isfinite(runs) else "very many more runs"
+    else:
+        ahead = f"{int((table.counts > 0).sum())} of {len(table.arms)} options measured for the first time"
+    return Group(show.verdict_table(report.natural(table, campaign.plan.sources)), Text(ahead, style="dim"))
+
+
+def _duration(seconds: float) -> str:
+    """Write how long something takes.
+
+    >>> _duration(8.2), _duration(200), _duration(7000)
+    ('8 s', '3 min', '1.9 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _report(

@@ -130,9 +130,10 @@ def _where(study: Study) -> str:
 
 @click.command(short_help="Which options to measure next.")
 @click.option("-n", "count", default=1, show_default=True, type=click.IntRange(min=1), help="How many, at most.")
+@click.option("--arm", help="Measure this option, whatever the algorithm would ask for, also when all is decided.")
 @click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
 @study_options
-def ask(count: int, as_json: bool, storage: str, name: str) -> None:
+def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> None:
     """Print which options to measure next: the number of the trial, a tab, the option; a line for each.
 
     A loop that measures until all is decided, in batches of 8, where ./measure prints METRIC=VALUE for each metric:
@@ -148,9 +149,9 @@ def ask(count: int, as_json: bool, storage: str, name: str) -> None:
     study = load(storage, name)
     trials: list[Any] = []
     try:
-        trials = study.ask(count)
+        trials = study.ask(count, arm)
     except NotSupported:
-        if not (study.done or _spent(study)):
+        if arm is not None or not (study.done or _spent(study)):
             raise
     if as_json:
         click.echo(json.dumps([{"trial": trial.number, "arm": trial.arm} for trial in trials], indent=2))

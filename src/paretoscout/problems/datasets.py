@@ -116,8 +116,8 @@ class Dataset:
             registry=dict.fromkeys(self.upstream.paths, f"sha256:{self.upstream.sha256}" if one else None),
             retry_if_failed=1,
         )
-        for path in self.upstream.paths:  # two downloads of pooch that make one folder get in each other's way
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        for name in self.upstream.paths:  # two downloads of pooch that make one folder get in each other's way
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
         where = f"{self.upstream.url(mirror)} (data set {self.name!r})"
         try:
             with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:

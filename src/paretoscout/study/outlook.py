@@ -17,9 +17,8 @@ from ..simulation.play import PLAYED, Log, player
 from ..streams import environment_stream
 from .replica import Replica
 
-#: A simulated future ends after so many samples, or when all of them took so long.
-MOST_SAMPLES = 1_000_000
-SLICE, SECONDS = 2_000, 1.0
+#: A simulated future ends after so many samples; the clock is looked at after every slice.
+MOST_SAMPLES, SLICE = 1_000_000, 2_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Explanation:
         return self.text
 
 
-def remaining(replica: Replica, replicates: int, seed: int = 0) -> Remaining:
+def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int = 0) -> Remaining:
     """Simulate futures: means drawn around the estimates, noise as it was told or as it was seen."""
     names = [replica.arms[arm] for arm in replica.present]
     if replica.session.done:
@@ -68,7 +67,7 @@ def remaining(replica: Replica, replicates: int, seed: int = 0) -> Remaining:
     needed: list[float] = []
     uniform: list[float] = []
     pulls = np.zeros(len(names))
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     in_turn = replica.accepts.unasked
     for number in range(replicates):
         rng = environment_stream(seed, number)

@@ -5,7 +5,7 @@ looks at a clock or a file: whoever applies the same events has the same state, 
 
 | event | what happens |
 |---|---|
-| ask | the algorithm is asked, or a question that lapsed is asked again; the new trial is open |
+| ask | the algorithm is asked, or a question that lapsed is asked again, or the arm was chosen; the new trial is open |
 | tell | the outcome of a trial is taken in: the answer to its question if that is still open, else further data (where
 the algorithm can take such; else it is only kept) |
 | fail, expire | the trial lapses and its question waits to be asked again; it can still be told |
@@ -246,8 +246,10 @@ class Replica:
 
     # Events
 
-    def ask(self, at: float) -> Event:
-        """Choose what to measure next, and return the event of it; it is applied already."""
+    def ask(self, at: float, chosen: int | None = None) -> Event:
+        """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already."""
+        if chosen is not None:
+            return self._asked(at, chosen, None, chosen=True)
         if self.session.done:
             arm = self.unguarded()
             if arm is None:
@@ -255,17 +257,20 @@ class Replica:
             return self._asked(at, arm, None)
         again = bool(self.again)
         question = self.session.open[self.again.pop(0)] if again else self.session.ask()
-        return self._asked(at, self.present[question.arm], question.number, again)
+        return self._asked(at, self.present[question.arm], question.number, again=again)
 
-    def _asked(self, at: float, arm: int, question: int | None, again: bool = False) -> Event:
+    def _asked(self, at: float, arm: int, question: int | None, **how: bool) -> Event:
         self.number += 1
         self.asked += 1
         self.open[self.number] = Lease(arm, question, at)
-        body = {"arm": self.arms[arm], **({"again": True} if again else {})}
+        body = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
         return Event(self.number, "ask", self.number, body, at)
 
     def _follow(self, event: Event) -> None:
         """Ask what the log says was asked. That is what asking anew gives, unless another version wrote it."""
+        if event.body.get("chosen"):
+            self.ask(event.at, self.index[event.body["arm"]])
+            return
         mine = None if self.done else self.ask(event.at)
         if mine == event:
             return

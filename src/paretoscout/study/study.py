@@ -143,19 +143,23 @@ class Study:
 
     # Asking and telling
 
-    def ask(self, n: int | None = None) -> Any:
+    def ask(self, n: int | None = None, arm: str | None = None) -> Any:
         """Return the next trial, or a list of up to n of them to be measured at the same time.
 
-        Trials whose lease is over are asked again first.
+        Trials whose lease is over are asked again first. arm: measure this one, whatever the algorithm would ask for,
+        also when every arm has its verdict: its interval gets narrower, and the guarantee stays.
         """
         count = 1 if n is None else checks.whole("n of ask", n, least=1)
         with self._writing() as (writer, replica):
             now, before = self._clock(), _weight(replica)
             events = self._expired(writer, replica, now)
             trials: list[Trial] = []
-            while len(trials) < count and not (trials and (replica.done or self._budget_spent(replica))):
+            chosen = None if arm is None else self._chosen(replica, arm)
+            while len(trials) < count and not (
+                trials and ((replica.done and chosen is None) or self._budget_spent(replica))
+            ):
                 self._check_may_ask(replica, bool(trials))
-                events.append(replica.ask(now))
+                events.append(replica.ask(now, chosen))
                 trials.append(Trial(events[-1].number, events[-1].body["arm"]))
             writer.append(events)
             self._maybe_snapshot(writer, replica, before)
@@ -249,6 +253,12 @@ class Study:
         return list(self.verdicts().front)
 
     @property
+    def takes_unasked(self) -> bool:
+        """Whether the algorithm can take outcomes that it did not ask for."""
+        with self._reading() as replica:
+            return replica.accepts.unasked
+
+    @property
     def features(self) -> tuple[str, ...]:
         """Names of the contexts, as they were encoded."""
         return self.spec.features
@@ -283,9 +293,16 @@ class Study:
             raise UnknownName("arm", arm, replica.arms)
         return explanation(replica, arm)
 
-    def remaining(self, replicates: int = 20) -> Remaining:
-        """Estimate how many more samples it takes, and how many it would take to measure all arms equally often."""
-        return remaining(self._copy(), checks.whole("replicates of remaining", replicates, least=1))
+    def remaining(self, replicates: int = 20, seconds: float = 1.0) -> Remaining:
+        """Estimate how many more samples it takes, and how many it would take to measure all arms equally often.
+
+        Futures that were not followed to their end within `seconds` count as very long ones.
+        """
+        return remaining(
+            self._copy(),
+            checks.whole("replicates of remaining", replicates, least=1),
+            checks.number("seconds of remaining", seconds, least=0.0),
+        )
 
     def observations(self) -> Iterator[tuple[int | None, str, list[float | None], float]]:
         """Yield all outcomes in the order they came in: trial (None: imported), arm, values, time."""
@@ -438,6 +455,15 @@ class Study:
 
     def _budget_spent(self, replica: Replica) -> bool:
         return self.spec.budget is not None and replica.spent >= self.spec.budget
+
+    def _chosen(self, replica: Replica, arm: str) -> int:
+        if arm not in replica.index:
+            raise UnknownName("arm", arm, replica.arms)
+        if replica.index[arm] in replica.withdrawn:
+            raise InvalidInput(f"arm of ask must not be withdrawn, got {arm!r}")
+        if not replica.accepts.unasked:
+            raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
+        return replica.index[arm]
 
     def _check_may_ask(self, replica: Replica, more: bool) -> None:
         if self._budget_spent(replica):
