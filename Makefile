@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test lint audit reach bench leaderboard contexts clean
+.PHONY: demo test lint audit reach bench leaderboard contexts examples clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -37,10 +37,14 @@ leaderboard: $(VENV)/installed-dev
 contexts: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.real_contexts --json out/real-contexts.json --picture docs/images/real-contexts.png
 
+examples: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.examples
+
 bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	$(BIN)/python -m benchmarks.speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
 	$(BIN)/python -m benchmarks.study_speed --json out/study.json
+	$(BIN)/python -m benchmarks.against_hyperfine --json out/hyperfine.json
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paretoscout needs Python 3.11 or newer: make PYTHON=python3.11")'

@@ -68,7 +68,7 @@ def drawn(*more: str) -> list[str]:
 
 def test_every_combination_is_an_option() -> None:
     options = options_of(["cc -{opt} {lto} x.c"], variables_of(["opt=O1,O2", "lto=,-flto"]), setup="make {opt}")
-    assert [option.name for option in options] == ["opt=O1,lto=", "opt=O1,lto=-flto", "opt=O2,lto=", "opt=O2,lto=-flto"]
+    assert [option.name for option in options] == ["opt=O1", "opt=O1,lto=-flto", "opt=O2", "opt=O2,lto=-flto"]
     assert [option.command for option in options][:2] == ["cc -O1 x.c", "cc -O1 -flto x.c"]
     assert options[2].setup == "make O2"
 
@@ -160,6 +160,14 @@ def test_percent_is_a_ratio_and_a_number_is_a_number() -> None:
 def test_bad_metrics_are_refused(text: str, eps: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         source_of(text, eps)
+
+
+def test_units_of_what_a_command_prints() -> None:
+    assert source_of("loss:min=json@loss", {}, {"loss": "nats"}).unit == "nats"
+    with pytest.raises(InvalidInput, match=r"unit of metric 'time' must be left as it is \(ms\)"):
+        source_of("time", {}, {"time": "s"})
+    refused = bench("true", "-m", "time", "--unit", "loss=nats")
+    assert "--unit must be of a metric (time), got 'loss'" in refused.output
 
 
 # One run
@@ -442,6 +450,13 @@ def test_the_sentence() -> None:
         table(logs, np.full((3, 2), 0.001), ("front", "front", "dominated"), (None, None, "a")), SOURCES
     )
     assert said == "a and b are the front; c is dominated by a: slower by 41% and no smaller."
+    logs = np.log([[10.0, 5.0], [25.0, 5.0], [30.0, 600.0], [11.0, 5.0], [12.0, 5.0]])
+    many = table(logs, np.full((5, 2), 0.001), ("front", *["dominated"] * 4), (None, *"aaaa"))
+    assert report.sentence(many, SOURCES) == (
+        "a is the front; 4 are dominated, such as b by a: slower by a factor of 2.5 and no smaller."
+    )
+    assert report.reason(many, 2, SOURCES) == "slower by a factor of 3.0 and larger by a factor of 120"
+    assert report.reason(many, 0, SOURCES) == ""
 
 
 def judged_front(values: Any, radius: float, **how: Any) -> tuple[tuple[str, ...], list[Doubt]]:

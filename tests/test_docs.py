@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,8 @@ from paretoscout import algorithms
 from paretoscout.cli.main import main
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
 
 
 def blocks(document: Path, language: str) -> list[str]:
@@ -36,6 +38,18 @@ def test_python_examples_run(document: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, with `paretoscout` on the path."""
+    monkeypatch.chdir(tmp_path)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "paretoscout").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m paretoscout "$@"\n')
+    (programs / "paretoscout").chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]))
+    return tmp_path
+
+
 def plain(block: str) -> bool:
     """Whether a block is nothing but our commands, which run here and now; others need a shell."""
     lines = [line for line in block.splitlines() if not line.startswith(("#", "make "))]
@@ -47,15 +61,9 @@ def plain(block: str) -> bool:
     [ROOT / "README.md", ROOT / "docs" / "studies.md", ROOT / "docs" / "bench.md"],
     ids=lambda path: path.name,
 )
-def test_commands_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "paretoscout").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m paretoscout "$@"\n')
-    (programs / "paretoscout").chmod(0o755)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]))
+def test_commands_run(document: Path, installed: Path) -> None:
     rows = "a,10,5\na,11,5\na,12,5\nb,40,9\nb,41,9\nb,42,9\n"
-    (tmp_path / "runs.csv").write_text("variant,ms,mb\n" + rows * 5)
+    (installed / "runs.csv").write_text("variant,ms,mb\n" + rows * 5)
     commands = blocks(document, "sh")
     assert commands
     for block in commands:
@@ -67,6 +75,26 @@ def test_commands_run(document: Path, tmp_path: Path, monkeypatch: pytest.Monkey
             if line.startswith("paretoscout "):
                 shown = CliRunner().invoke(main, shlex.split(line, comments=True)[1:], catch_exceptions=False)
                 assert shown.exit_code == 0, f"{line}\n{shown.output}"
+
+
+@pytest.mark.parametrize(
+    "document", [page for page in EXAMPLES if page.name != "README.md"], ids=lambda page: page.stem
+)
+def test_examples_of_bench_run(document: Path, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As printed, with a budget; `make examples` runs them to the end."""
+    needs = {"compression": ["gzip", "bzip2", "xz", "zstd", "tar"], "compiler-flags": ["cc"]}.get(document.stem, [])
+    if missing := [program for program in needs if shutil.which(program) is None]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    monkeypatch.setenv("PARETOSCOUT_BUDGET", "4")
+    *before, last = blocks(document, "sh")
+    for block in before:
+        subprocess.run(["bash", "-euc", block], check=True, timeout=60)
+    done = subprocess.run(["bash", "-euc", last], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "left out" not in done.stdout
+    shown = blocks(document, "text")[0]
+    assert "are the front" in shown
+    assert "undecided" not in shown
 
 
 def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:

@@ -28,6 +28,26 @@ def amount(value: float, metric: Metric) -> str:
     return f"{value:.3g} {metric.unit}".rstrip()
 
 
+def with_radius(value: float, radius: float) -> str:
+    """Show an estimate to the digits its radius supports.
+
+    >>> with_radius(0.86123, 0.0114)
+    '0.861 ±0.011'
+    >>> with_radius(1234.5, 60.0)
+    '1234 ±60'
+    >>> with_radius(111.3, 3e-14)
+    '111.3'
+    >>> with_radius(0.0, float("inf"))
+    '–'
+    """
+    if not math.isfinite(radius):
+        return "–"
+    if radius <= 1e-9 * abs(value):  # there was no noise; what is left is rounding
+        return f"{value:.6g}"
+    digits = max(0, 1 - math.floor(math.log10(radius)))
+    return f"{value:.{digits}f} ±{radius:.{digits}f}"
+
+
 #: What is promised, by what was asked for.
 PROMISES = {"front": "all verdicts right", "cover": "every optimal option returned, or one as good,"}
 
@@ -76,6 +96,7 @@ class VerdictTable:
         None  # (K, L) misfit of the model a verdict survives; infinite: measured; NaN: none yet
     )
     remark: str = ""  # what else there is to know
+    counted: str = "samples"  # what is counted, for people to read
 
     @classmethod
     def of(
@@ -147,4 +168,4 @@ class VerdictTable:
         """Return the counts in words: "3 front, 1 dominated; 812 samples"."""
         counted = Counter(self.verdicts)
         parts = [f"{counted[word]} {word}" for word in ("front", "dominated", "undecided") if counted[word]]
-        return ", ".join(parts) + f"; {int(self.counts.sum()):,} samples"
+        return ", ".join(parts) + f"; {int(self.counts.sum()):,} {self.counted}"

@@ -120,7 +120,7 @@ def _number(name: str, value: Any) -> float:
         raise NoValue(f"{name} must be a number, got {value!r}") from None
 
 
-def source_of(text: str, eps: Mapping[str, str]) -> Source:
+def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None = None) -> Source:
     """Read a metric as it is written on the command line.
 
     >>> source_of("time", {}).unit
@@ -139,11 +139,14 @@ def source_of(text: str, eps: Mapping[str, str]) -> Source:
         raise InvalidInput(f"metric {name!r} must say what is better: write {name}:min or {name}:max")
     if kind == "exit" and found["direction"] == "min":
         raise InvalidInput("metric exit is the rate of success: more is better")
+    if kind in BUILT_IN and name in (units or {}):
+        raise InvalidInput(f"unit of metric {name!r} must be left as it is ({unit or 'a rate'})")
     size, relative = _eps(name, eps.get(name, usual))
     guard = None
     if found["sense"]:
         limit = _number(f"guard of metric {name!r}", found["limit"])
         guard = (found["sense"], checks.number(f"guard of metric {name!r}", limit))
+    unit = (units or {}).get(name, unit)
     return Source(name, found["direction"] or direction or "min", kind, argument, unit, size, relative, guard)
 
 

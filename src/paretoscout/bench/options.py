@@ -58,7 +58,8 @@ def options_of(
     """Return an option for each command and combination of variables.
 
     Values of variables go into the words of a command, never into its syntax: a word is filled in after the command was
-    split, so that spaces and quotes in a value stay where they are. With a shell they are quoted for it.
+    split, so that spaces and quotes in a value stay where they are. With a shell they are quoted for it. An option is
+    named after its values; empty ones are left out.
 
     >>> [option.name for option in options_of(["gzip -{level} x"], {"level": ["1", "9"]})]
     ['level=1', 'level=9']
@@ -68,8 +69,8 @@ def options_of(
     options = []
     for command, values in itertools.product(commands, itertools.product(*variables.values())):
         chosen = dict(zip(variables, values, strict=True))
-        described = ",".join(f"{name}={value}" for name, value in chosen.items())
-        name = command if not chosen else described if len(commands) == 1 else f"{command} {described}"
+        described = ",".join(f"{name}={value}" for name, value in chosen.items() if value)
+        name = command if not described else described if len(commands) == 1 else f"{command} {described}"
         parts = {
             what: None if text is None else filled(text, chosen, shell)
             for what, text in {"command": command, "setup": setup, "prepare": prepare, "cleanup": cleanup}.items()

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ..verdicts import VerdictTable
+from ..verdicts import VerdictTable, with_radius
 from .campaign import Campaign, Plan
 from .metrics import Source
 
 #: How people say that one option is worse than another; others are "worse in NAME".
 WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
 EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
+#: Up to so many dominated options the summary says why each of them is.
+MOST_REASONS = 3
 MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
 
 
@@ -65,7 +67,7 @@ def guarantee(table: VerdictTable, plan: Plan) -> str:
 
 
 def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
-    """Say in one sentence what came out."""
+    """Say in one sentence what came out; where many are dominated, why the first of them is."""
     front = list(table.front)
     undecided = [arm for arm, verdict in zip(table.arms, table.verdicts, strict=True) if verdict == "undecided"]
     parts = []
@@ -73,16 +75,25 @@ def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
         parts.append(
             f"{_listed(front)} {'is' if len(front) == 1 else 'are'} the front" + (" so far" if undecided else "")
         )
-    for k, verdict in enumerate(table.verdicts):
-        rival = table.rivals[k]
-        if verdict == "dominated" and rival is not None:
-            parts.append(f"{table.arms[k]} is dominated by {rival}: {_differences(table, k, rival, sources)}")
+    lost = [
+        (arm, f"by {rival}: {why}")
+        for k, (arm, rival) in enumerate(zip(table.arms, table.rivals, strict=True))
+        if (why := reason(table, k, sources))
+    ]
+    if len(lost) <= MOST_REASONS:
+        parts.extend(f"{arm} is dominated {why}" for arm, why in lost)
+    else:
+        parts.append(f"{len(lost)} are dominated, such as {lost[0][0]} {lost[0][1]}")
     if undecided:
         parts.append(f"{_listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided")
     return "; ".join(parts) + "."
 
 
-def _differences(table: VerdictTable, k: int, rival: str, sources: Sequence[Source]) -> str:
+def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
+    """Say by how much a dominated option is worse than the one that dominates it; nothing of others."""
+    rival = table.rivals[k]
+    if table.verdicts[k] != "dominated" or rival is None:
+        return ""
     j = table.arms.index(rival)
     said = []
     for column, source in enumerate(sources):
@@ -91,9 +102,15 @@ def _differences(table: VerdictTable, k: int, rival: str, sources: Sequence[Sour
         if lag <= source.eps or lag == 0:
             said.append(EQUAL.get(source.kind, f"no better in {source.name}"))
         else:
-            by = f"{100 * math.expm1(lag):.3g}%" if source.relative else f"{lag:.3g} {source.unit}".rstrip()
-            said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {by}")
+            said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {_amount(lag, source)}")
     return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
+
+
+def _amount(lag: float, source: Source) -> str:
+    if not source.relative:
+        return f"{lag:.3g} {source.unit}".rstrip()
+    ratio = math.exp(lag)
+    return f"{100 * (ratio - 1):.3g}%" if ratio < 2 else f"a factor of {ratio:.{1 if ratio < 10 else 0}f}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -103,7 +120,7 @@ def _listed(names: Sequence[str]) -> str:
 def verdicts(campaign: Campaign) -> VerdictTable:
     """Return what is proven by now, as people act on it."""
     table, _ = campaign.judged()
-    return replace(table, guarantee=guarantee(table, campaign.plan))
+    return replace(table, guarantee=guarantee(table, campaign.plan), counted="runs")
 
 
 def as_dict(campaign: Campaign) -> dict[str, Any]:
@@ -123,6 +140,7 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
                 "variables": dict(campaign.by_name[arm].variables),
                 "verdict": table.verdicts[k],
                 "rival": None if table.verdicts[k] == "front" else table.rivals[k],
+                "reason": reason(table, k, sources),
                 "runs": int(table.counts[k]),
                 "metrics": {
                     source.name: {
@@ -148,21 +166,16 @@ def _finite(value: float) -> float | None:
 def as_rows(campaign: Campaign) -> list[list[str]]:
     """Return the verdicts as a table of texts, with a header."""
     sources = campaign.plan.sources
-    table = natural(verdicts(campaign), sources)
+    judged = verdicts(campaign)
+    table = natural(judged, sources)
     header = ["option", "verdict", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
     rows = [header]
     order = sorted(range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), table.estimates[k, 0]))
     for k in order:
-        rival = table.rivals[k]
         verdict = MARKS[table.verdicts[k]]
-        if table.verdicts[k] == "dominated" and rival:
-            verdict += f" by {rival}"
-        cells = [
-            f"{table.estimates[k, column]:.4g} ± {table.radii[k, column]:.2g}"
-            if math.isfinite(table.radii[k, column])
-            else "–"
-            for column in range(len(sources))
-        ]
+        if why := reason(judged, k, sources):
+            verdict += f" by {table.rivals[k]}: {why}"
+        cells = [with_radius(table.estimates[k, column], table.radii[k, column]) for column in range(len(sources))]
         rows.append([table.arms[k], verdict, *cells, str(int(table.counts[k]))])
     return rows
 

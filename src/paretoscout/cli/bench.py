@@ -38,6 +38,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option(
     "--eps", multiple=True, metavar="METRIC=VALUE|PERCENT%", help="Difference that does not matter.  [time: 2%]"
 )
+@click.option("--unit", multiple=True, metavar="METRIC=UNIT", help="Unit of a number that a command prints; repeat.")
 @click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed.")
 @click.option("--setup", metavar="COMMAND", help="Once for each option, before its first run.")
 @click.option("--prepare", metavar="COMMAND", help="Before every run.")
@@ -91,12 +92,12 @@ def bench(
     from . import show
     from .named import named
 
-    given = _pairs(eps, "--eps")
-    sources = tuple(source_of(text, given) for text in metrics or ("time", "rss"))
-    for name in given:
+    given, units = _pairs(eps, "--eps"), _pairs(rest["unit"], "--unit")
+    sources = tuple(source_of(text, given, units) for text in metrics or ("time", "rss"))
+    for what, name in [*(("--eps", name) for name in given), *(("--unit", name) for name in units)]:
         if name not in [source.name for source in sources]:
             raise InvalidInput(
-                f"--eps must be of a metric ({', '.join(source.name for source in sources)}), got {name!r}"
+                f"{what} must be of a metric ({', '.join(source.name for source in sources)}), got {name!r}"
             )
     options = options_of(
         commands,

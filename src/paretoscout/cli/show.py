@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..errors import InvalidInput
 from ..simulation.results import Summary
-from ..verdicts import VerdictTable
+from ..verdicts import VerdictTable, with_radius
 
 _MARKS = {"front": ("★", "bold green"), "undecided": ("◌", "yellow"), "dominated": ("×", "dim")}
 _ORDER = list(_MARKS)
@@ -67,26 +67,6 @@ def cells(table: VerdictTable, k: int) -> list[str]:
 def plain(name: str) -> Text:
     """A name as it is: neither markup ("[red]") nor control characters do anything."""
     return Text("".join(letter if letter.isprintable() else "�" for letter in name))
-
-
-def with_radius(value: float, radius: float) -> str:
-    """Show an estimate to the digits its radius supports.
-
-    >>> with_radius(0.86123, 0.0114)
-    '0.861 ±0.011'
-    >>> with_radius(1234.5, 60.0)
-    '1234 ±60'
-    >>> with_radius(111.3, 3e-14)
-    '111.300 ±0.000'
-    >>> with_radius(0.0, float("inf"))
-    '–'
-    """
-    if not math.isfinite(radius):
-        return "–"
-    digits = 3 if radius == 0 else max(0, 1 - math.floor(math.log10(radius)))
-    if value and radius < 1e-5 * abs(value):  # rounding is all that is left of the noise
-        digits = max(0, 5 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f} ±{radius:.{digits}f}"
 
 
 def comparison_table(summaries: Sequence[Summary]) -> Table:

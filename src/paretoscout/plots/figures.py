@@ -241,6 +241,8 @@ def _short(name: str) -> str:
 
 def _name_arms(axes: Axes, data: FrontData, taken: FloatArray) -> int:
     """Write the arms' names where there is room, those of the front first; return how many found none."""
+    from matplotlib.patheffects import withStroke
+
     sheet = _Sheet(axes, data, taken)
     order = sorted(range(len(data.boxes)), key=lambda k: list(LOOKS).index(data.boxes[k].verdict))
     unnamed = max(len(order) - MOST_NAMES, 0)
@@ -254,6 +256,7 @@ def _name_arms(axes: Axes, data: FrontData, taken: FloatArray) -> int:
             fontsize=NAME_SIZE,
             parse_math=False,
             zorder=9,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
             **LOOKS[data.boxes[k].verdict]["name"],
         )
         extent = text.get_window_extent()
