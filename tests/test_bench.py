@@ -20,9 +20,10 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paretoscout.algorithms import Scout
 from paretoscout.bench import Campaign, Plan, options_of, report, source_of, variables_of
 from paretoscout.bench.campaign import drift
-from paretoscout.bench.practical import Doubt, judged
+from paretoscout.bench.practical import Doubt, block, judged
 from paretoscout.bench.run import Run, Runner
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, UnknownName
@@ -90,6 +91,9 @@ def test_values_of_variables_are_never_read_by_a_shell(value: str, shell: bool, 
         (["x", "x"], {}, [], "different names"),
         (["x", "y"], {}, ["one"], "one for each option"),
         (["x {b}"], {"a": ["1"]}, [], "unknown variable 'b'"),
+        (["x | y"], {}, [], r"because of '\|': add -S"),
+        (["x>y"], {}, [], "because of '>': add -S"),
+        (["x && y"], {}, [], "because of '&&': add -S"),
     ],
 )
 def test_bad_options_are_refused(commands: list[str], variables: Any, names: list[str], message: str) -> None:
@@ -350,6 +354,37 @@ def test_a_metric_that_is_not_there_fails_the_option(folder: Path) -> None:
     assert "left out: none: failed: x: nothing on stdout matches" in done.output
 
 
+def test_what_is_quoted_needs_no_shell() -> None:
+    (option,) = options_of(["grep 'a|b' \"x > y\" it's'"], {}, setup="echo 'a;b'")
+    assert option.command == "grep 'a|b' \"x > y\" it's'"
+    assert options_of(["x | y > z"], {}, shell=True)[0].command == "x | y > z"
+
+
+def test_one_option_alone_is_measured(folder: Path) -> None:
+    done = bench("sleep 0.001", "-m", "time", "--json")
+    assert done.exit_code == 0, done.output
+    (option,) = json.loads(done.stdout)["options"]
+    assert option["verdict"] == "front"
+    assert option["metrics"]["time"]["value"] > 1
+    assert 0 < option["metrics"]["time"]["low"] < option["metrics"]["time"]["high"] < 1000
+    assert 5 <= option["runs"] <= 20
+
+
+@pytest.mark.parametrize("eps", ["x=10%", "x=1"])
+def test_a_limit_leaves_options_out(folder: Path, eps: str) -> None:
+    """False alarm: at most 0.001, the delta."""
+    (folder / "print.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 0.2))")
+    how = ["-m", "x:max<=14=stdout~(.*)", "--eps", eps, "--delta", "0.001", "--warmup", "0", "--json"]
+    done = bench("-L", "mean=8,10,20", f"{PYTHON} print.py {{mean}}", *how)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    verdicts = {option["name"]: option["verdict"] for option in told["options"]}
+    assert verdicts == {"mean=8": "dominated", "mean=10": "front"}
+    assert "mean=20" in told["dropped"]
+    with pytest.raises(InvalidInput, match="must be above 0 where eps is in percent"):
+        source_of("time<=0", {})
+
+
 def test_exit_code_for_pipelines(folder: Path) -> None:
     assert bench(*drawn("--fail-if-dominated", "which=c")).exit_code == 4
     assert bench(*drawn("--fail-if-dominated", "which=a")).exit_code == 0
@@ -476,14 +511,53 @@ def test_an_option_that_another_makes_pointless_is_dominated() -> None:
 
 def test_what_seems_pointless_is_undecided_until_it_is_sure() -> None:
     values = [[10.0, 5.0], [20.0, 5.0], [10.05, 5.0], [5.0, 6.0]]
-    verdicts, (doubt,) = judged_front(values, 0.5)
+    verdicts, doubts = judged_front(values, 0.5)
     assert verdicts == ("front", "undecided", "front", "front"), "a and c are the same, up to eps"
-    assert (doubt.arm, doubt.rival, doubt.metric) == (1, 2, 1) or (doubt.arm, doubt.rival, doubt.metric) == (1, 0, 1)
-    assert doubt.times == pytest.approx((1.0 / np.log(1.01)) ** 2), "both intervals, down to eps of size"
+    assert [(doubt.arm, doubt.rival) for doubt in doubts] == [(1, 0), (1, 2)]
+    assert doubts[0].times == pytest.approx((1.0 / np.log(1.01)) ** 2), "both intervals, down to eps of size"
     assert judged_front(values, 0.5, doubting=False)[0] == ("front",) * 4
-    verdicts, (doubt,) = judged_front(values, np.inf)
+    verdicts, doubts = judged_front(values, np.inf)
     assert verdicts[1] == "undecided"
-    assert np.isfinite(doubt.times)
+    assert np.isfinite(doubts[0].times)
+
+
+def test_a_block_has_what_bears_on_the_undecided() -> None:
+    logs = np.log([[10.0, 5.0], [10.1, 5.0], [1.0, 50.0], [40.0, 50.0], [10.2, 7.0]])
+    verdicts = ("undecided", "front", "front", "dominated", "front")
+    proven = table(logs, np.full((5, 2), 0.05), verdicts, ("b", None, None, "a", None))
+    assert block(proven, [], SOURCES) == ["a", "b"], "c and e are far, d is out"
+    assert block(proven, [Doubt(0, 2, 3.0)], SOURCES) == ["a", "b", "c"]
+    unknown = table(logs, np.full((5, 2), np.inf), ("undecided",) * 5, (None,) * 5)
+    assert block(unknown, [], SOURCES) == list("abcde")
+
+
+def test_a_machine_that_wanders_does_not_change_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The speed of the machine is a random walk. Nobody is called slower than one that is as slow or slower.
+
+    Ten benches at delta 0.05: more than four of them wrong with probability below 0.0001. (Run one by one in the order
+    that the algorithm asks for, about two thirds are wrong; see also benchmarks/drift.py.)
+    """
+    means = {"a": 0.0, "b": 0.001, "c": 0.04, "d": 0.06}
+    wrong = 0
+    for seed in range(10):
+        rng, level = np.random.default_rng(seed), [0.0]
+
+        def measured(self: Campaign, option: Any, rng: Any = rng, level: Any = level) -> dict[str, float]:
+            level[0] += 0.02 * rng.standard_normal()
+            return {"time": means[option.variables["x"]] + level[0] + 0.06 * rng.standard_normal()}
+
+        monkeypatch.setattr(Campaign, "_measure", measured)
+        options = options_of(["true {x}"], {"x": list(means)})
+        plan = Plan(tuple(options), (source_of("time", {"time": "5%"}),), algorithm=Scout(noise="unknown"), seed=seed)
+        campaign = Campaign(plan, "memory")
+        for _ in campaign.steps(lambda progress: progress.runs >= 1000):
+            pass
+        verdicts = report.verdicts(campaign)
+        wrong += any(
+            rival is not None and verdict == "dominated" and means[arm[-1]] <= means[rival[-1]]
+            for arm, verdict, rival in zip(verdicts.arms, verdicts.verdicts, verdicts.rivals, strict=True)
+        )
+    assert wrong <= 4
 
 
 @given(
@@ -500,19 +574,20 @@ def test_pointless_by_the_words(values: list[tuple[float, float]], radius: float
             least_lead = (logs[k] - radius) - (logs[practical.arms.index(rival or "")] + radius)
             assert (least_lead >= -eps - 1e-12).all()
             assert (least_lead > -1e-12).any()
-    assert practical.verdicts.count("undecided") == len(doubts)
+    assert practical.verdicts.count("undecided") == len({doubt.arm for doubt in doubts})
     assert len(doubts) == 0 or radius > 0, "exact values leave no doubt"
     assert "front" in practical.verdicts or "undecided" in practical.verdicts
 
 
-def test_ties_in_one_metric_are_no_way_onto_the_front(folder: Path) -> None:
+@pytest.mark.parametrize("features", [[], ["--features"]])
+def test_ties_in_one_metric_are_no_way_onto_the_front(folder: Path, features: list[str]) -> None:
     """The file is the same, so no option is beaten in every metric; the slow one is dominated all the same.
 
     False alarm: at most 0.001, the delta.
     """
     (folder / "tie.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 1)); print('same: 7')")
     how = ["-m", "cost:min=stdout~^(.*)", "-m", "same:min=stdout~same: (.*)", "--eps", "cost=1", "--eps", "same=1"]
-    done = bench("-L", "mean=10,14,10.1", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--json")
+    done = bench("-L", "mean=10,14,10.1", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--json", *features)
     assert done.exit_code == 0, done.output
     verdicts = {option["name"]: option["verdict"] for option in json.loads(done.stdout)["options"]}
     assert verdicts["mean=14"] == "dominated"

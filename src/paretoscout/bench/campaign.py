@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import statistics
 import time
 from collections import deque
@@ -21,7 +22,7 @@ from ..study import Study, Trial
 from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
-from .practical import Doubt, judged, next_arm
+from .practical import Doubt, block, judged
 from .run import Run, Runner
 
 #: A short fixed piece of work, timed before every run: how fast is the machine at the moment?
@@ -78,7 +79,7 @@ class Plan:
         for source in self.sources:
             if source.guard is not None:
                 sense, limit = source.guard
-                guards.append(f"{source.name} {sense} {np.log(limit) if source.relative else limit!r}")
+                guards.append(f"{source.name} {sense} {math.log(limit) if source.relative else limit!r}")
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
         columns = contexts_of(self.options) if self.use_features else {}
@@ -126,6 +127,8 @@ class Campaign:
         self.progress = Progress(self.study)
         self._ready: set[str] = set()
         self._runner: Runner
+        self._waiting: list[str] = []  # what is left of the block
+        self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
 
     def steps(self, budget: Callable[[Progress], bool] = lambda _: False) -> Iterator[Progress]:
@@ -168,15 +171,29 @@ class Campaign:
     @property
     def done(self) -> bool:
         """Whether every option has its verdict."""
-        return self.study.done and not self.judged()[1]
+        return self.study.done and not (self.study.takes_unasked and self._block())
+
+    def _block(self) -> list[str]:
+        return block(*self.judged(), self.plan.sources)
 
     def _ask(self) -> Trial | None:
-        """Return what to run next; None: nothing, every option has its verdict."""
-        trial: Trial | None = None
-        if not self.study.done:
-            trial = self.study.ask()
-        elif (arm := next_arm(*self.judged())) is not None:
-            trial = self.study.ask(arm=arm)
+        """Return what to run next; None: nothing, every option has its verdict.
+
+        In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
+        may choose, what it asks for.
+        """
+        while self._waiting:
+            name = self._waiting.pop()
+            if name not in self.progress.dropped:
+                return self._asked(name)
+        if self.done:
+            return None
+        if self.study.takes_unasked and (self.study.done or not self.plan.use_features):
+            self._waiting = self._rng.permutation(self._block()).tolist()
+        return self._asked(self._waiting.pop() if self._waiting else None)
+
+    def _asked(self, name: str | None) -> Trial:
+        trial: Trial = self.study.ask(arm=name)
         return trial
 
     def _measure(self, option: Option) -> dict[str, float]:

@@ -146,6 +146,8 @@ def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None
     if found["sense"]:
         limit = _number(f"guard of metric {name!r}", found["limit"])
         guard = (found["sense"], checks.number(f"guard of metric {name!r}", limit))
+        if relative and limit <= 0:
+            raise InvalidInput(f"guard of metric {name!r} must be above 0 where eps is in percent, got {limit:g}")
     unit = (units or {}).get(name, unit)
     return Source(name, found["direction"] or direction or "min", kind, argument, unit, size, relative, guard)
 

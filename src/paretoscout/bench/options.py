@@ -66,6 +66,9 @@ def options_of(
     """
     if not commands:
         raise InvalidInput("bench must have at least one command, got none")
+    if not shell:
+        for command in filter(None, [*commands, setup, prepare, cleanup]):
+            _check_no_shell_needed(command)
     options = []
     for command, values in itertools.product(commands, itertools.product(*variables.values())):
         chosen = dict(zip(variables, values, strict=True))
@@ -105,6 +108,21 @@ def filled(template: str, values: Mapping[str, str], shell: bool) -> str:
     # a word that is nothing but an empty value is no word: {lto} may be "" or "-flto"
     kept = [word for word, given in zip(words, shlex.split(template), strict=True) if word or not PLACE.search(given)]
     return shlex.join(kept)
+
+
+def _check_no_shell_needed(command: str) -> None:
+    """Refuse what somebody meant for a shell: pipes and the like, outside of quotes."""
+    reader = shlex.shlex(command, posix=False, punctuation_chars=True)
+    reader.whitespace_split, reader.commenters = True, ""
+    try:
+        tokens = list(reader)
+    except ValueError:
+        return  # quotes that are left open are refused when it is run
+    for token in tokens:
+        if set(token) <= set("();<>|&"):
+            raise InvalidInput(
+                f"command must go to a shell to be understood because of {token!r}: add -S, or quote it: {command}"
+            )
 
 
 def _plain(value: str) -> bool:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..kernels.arrays import FloatArray, IntArray
+from ..kernels.arrays import FloatArray
 from ..verdicts import VerdictTable
 from .metrics import Source
 
 #: How many times the runs it takes, about, where there are too few for an interval.
 BEGINNING = 4.0
+#: An option whose intervals are wider than this share of its values is run so many times at least.
+SHARP_ENOUGH, RUNS_TO_SHOW = 0.1, 20
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,7 @@ class Doubt:
 
     arm: int
     rival: int
-    metric: int  # the one whose intervals are too wide
-    times: float  # by which factor the number of their runs must grow, about
+    times: float  # by which factor the number of their runs must grow to be sure, about
 
 
 def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True) -> tuple[VerdictTable, list[Doubt]]:
@@ -48,37 +49,49 @@ def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True
     for k, j in np.argwhere(pointless):
         if verdicts[front[k]] == "front" == verdicts[front[j]]:
             verdicts[front[k]], rivals[front[k]] = "dominated", table.arms[front[j]]
-    times, metric = _times_the_runs(lead, width, eps)
+    times = _times_the_runs(lead, width, eps)
     left = [k for k in range(len(front)) if doubting and verdicts[front[k]] == "front"]
-    doubts = []
-    for k in left:
-        j = min(left, key=lambda j: times[k, j])
-        if np.isfinite(times[k, j]):
-            doubts.append(Doubt(front[k], front[j], int(metric[k, j]), float(times[k, j])))
-            verdicts[front[k]], rivals[front[k]] = "undecided", table.arms[front[j]]
+    doubts = [Doubt(front[k], front[j], float(times[k, j])) for k in left for j in left if np.isfinite(times[k, j])]
+    for doubt in sorted(doubts, key=lambda doubt: -doubt.times):  # the nearest to its end is named
+        verdicts[doubt.arm], rivals[doubt.arm] = "undecided", table.arms[doubt.rival]
     return replace(table, verdicts=tuple(verdicts), rivals=tuple(rivals)), doubts
-
-
-def next_arm(table: VerdictTable, doubts: Sequence[Doubt]) -> str | None:
-    """Return which option to run next: of the doubt that is nearest to its end, the one that is less known."""
-    if not doubts:
-        return None
-    doubt = min(doubts, key=lambda doubt: doubt.times)
-    width = table.radii[:, doubt.metric]
-    return table.arms[max((doubt.arm, doubt.rival), key=lambda k: (width[k], -table.counts[k]))]
 
 
 def runs_for(table: VerdictTable, doubts: Sequence[Doubt]) -> float:
     """Estimate how many runs it takes to end all doubts."""
+    nearest: dict[int, Doubt] = {}
+    for doubt in sorted(doubts, key=lambda doubt: -doubt.times):
+        nearest[doubt.arm] = doubt
     times = np.ones(len(table.arms))
-    for doubt in doubts:
+    for doubt in nearest.values():
         for k in (doubt.arm, doubt.rival):
             times[k] = max(times[k], doubt.times)
     return float((table.counts * (times - 1.0)).sum())
 
 
-def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray) -> tuple[FloatArray, IntArray]:
-    """By which factor the runs must grow to prove that k is pointless beside j, and the metric that asks for most.
+def block(table: VerdictTable, doubts: Sequence[Doubt], sources: Sequence[Source]) -> list[str]:
+    """Return the options to run next, each once: those that are undecided, and those that bear on them.
+
+    That is, those that the undecided ones have not escaped for sure, and those that may make them pointless. So what is
+    compared was run equally often in every hour: if all gets slower for a while, it does so for all of them. Options of
+    the front that are hardly known are run too, up to RUNS_TO_SHOW times, for people want to see their values.
+    """
+    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
+    eps = np.array([source.eps for source in sources])
+    undecided = [k for k, verdict in enumerate(table.verdicts) if verdict == "undecided"]
+    standing = [k for k, verdict in enumerate(table.verdicts) if verdict != "dominated"]
+    lead = signs * (table.estimates[None, standing] - table.estimates[undecided, None])
+    most = lead + table.radii[None, standing] + table.radii[undecided, None]
+    near = ~(most < eps).any(axis=2)  # the one may still be better in every metric
+    chosen = {*undecided, *np.array(standing, int)[near.any(axis=0)].tolist(), *(doubt.rival for doubt in doubts)}
+    sizes = np.where([source.relative for source in sources], 1.0, np.abs(table.estimates))
+    hazy = (table.radii > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
+    chosen |= {k for k in standing if hazy[k]}
+    return [table.arms[k] for k in sorted(chosen)]
+
+
+def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray) -> FloatArray:
+    """By which factor the runs must grow to prove that k is pointless beside j.
 
     Infinite where it does not seem so by the estimates: j should be better by more than eps in some metric, and in none
     worse by more than half of it, for then it can be proven. Where eps is 0 and the interval does not say so already,
@@ -92,7 +105,6 @@ def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray) -> tup
         better = np.where(certain_better, 1.0, np.where(seems_better, np.maximum(grown, 1.0), np.inf))
         grown = np.where(np.isinf(width), BEGINNING, (width / (lead + eps)) ** 2)
         equal = np.where(certain_equal, 1.0, np.where(seems_equal, np.maximum(grown, 1.0), np.inf))
-    best, most = better.min(axis=2), equal.max(axis=2)
-    times = np.maximum(best, most)
+    times: FloatArray = np.maximum(better.min(axis=2), equal.max(axis=2))
     np.fill_diagonal(times, np.inf)
-    return times, np.where(best >= most, better.argmin(axis=2), equal.argmax(axis=2))
+    return times

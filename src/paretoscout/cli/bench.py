@@ -230,7 +230,8 @@ def _report(
         for note in campaign.drift():
             screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
         if campaign.progress.waited:
-            screen.print(f"waited {campaign.progress.waited} times for a busy machine", style="dim")
+            busy = f"the machine was busy before {campaign.progress.waited} of {campaign.progress.runs} runs"
+            screen.print(busy, style="dim")
     for path in map(Path, export):
         path.write_text(report.as_text(campaign, {".json": "json", ".csv": "csv", ".md": "markdown"}[path.suffix]))
     if page is not None:

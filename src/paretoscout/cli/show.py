@@ -26,8 +26,9 @@ def console() -> Console:
 
 def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come."""
-    L = len(table.metrics)
-    head = Text(f"{len(table.arms)} options, {L} metric{'s' if L > 1 else ''}\nGuarantee: {table.guarantee}")
+    sizes = ((len(table.arms), "option"), (len(table.metrics), "metric"))
+    counted = ", ".join(f"{size} {word}{'s' if size > 1 else ''}" for size, word in sizes)
+    head = Text(f"{counted}\nGuarantee: {table.guarantee}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for heading in headings(table):
         grid.add_column(Text(heading), justify="right" if heading == "n" else "left", no_wrap=True)
