@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -272,7 +274,10 @@ def test_verdicts_are_the_truth(folder: Path) -> None:
         for mean, metric in zip(truth, option["metrics"].values(), strict=True):
             assert metric["low"] <= mean <= metric["high"]
     assert "which=a and which=b are the front; which=c is dominated by" in done.output
-    assert (folder / "out.csv").read_text().startswith("option,verdict,cost,loss,runs\n")
+    with (folder / "out.csv").open() as file:
+        rows = {row["option"]: row for row in csv.DictReader(file)}
+    assert 1.9 < float(rows["which=b"]["cost_low"]) < float(rows["which=b"]["cost"]) < 2.1
+    assert (rows["which=c"]["verdict"], rows["which=a"]["rival"]) == ("dominated", "")
     assert (folder / "out.md").read_text().startswith("| option | verdict |")
     page = (folder / "out.html").read_text()
     assert len(page) < 1_000_000
@@ -464,6 +469,20 @@ def test_the_start_of_a_shell_is_subtracted(monkeypatch: pytest.MonkeyPatch) -> 
     assert [values for _, _, values, _ in campaign.study.observations()] == [[0.001]], "never below a microsecond"
 
 
+def test_times_are_those_of_hyperfine(folder: Path, runner: Runner) -> None:
+    """Medians of one command, by both in turns, within 10%; on a busy machine both are late."""
+    if shutil.which("hyperfine") is None:
+        pytest.skip("hyperfine is not installed")
+    theirs: list[float] = []
+    ours: list[float] = []
+    for _ in range(5):
+        asked = ["hyperfine", "-N", "--runs", "5", "sleep 0.05", "--export-json", "times.json"]
+        subprocess.run(asked, check=True, capture_output=True)
+        theirs += json.loads((folder / "times.json").read_text())["results"][0]["times"]
+        ours += [runner.run("sleep 0.05").seconds for _ in range(5)]
+    assert np.median(ours) / np.median(theirs) == pytest.approx(1.0, abs=0.1)
+
+
 # What is said
 
 
@@ -506,6 +525,19 @@ def judged_front(values: Any, radius: float, **how: Any) -> tuple[tuple[str, ...
 def test_an_option_that_another_makes_pointless_is_dominated() -> None:
     verdicts, doubts = judged_front([[10.0, 5.0], [20.0, 5.0], [10.05, 5.0]], 0.001)
     assert verdicts == ("front", "dominated", "dominated")
+    assert doubts == []
+
+
+def test_rivals_are_worth_having_themselves() -> None:
+    logs = np.log([[10.0, 5.0], [20.0, 5.0], [30.0, 6.0]])
+    proven = table(logs, np.full((3, 2), 0.001), ("front", "dominated", "dominated"), (None, "a", "b"))
+    assert judged(proven, SOURCES)[0].rivals == (None, "a", "a")
+
+
+def test_rounding_makes_nothing_pointless() -> None:
+    """The same numbers, but for the last digit of their means."""
+    verdicts, doubts = judged_front([[10.0, 5.0], [10.0, 5.0 + 1e-14], [10.0 + 1e-14, 5.0]], 0.0)
+    assert verdicts == ("front", "front", "front")
     assert doubts == []
 
 

@@ -1,7 +1,7 @@
 """`paretoscout bench`: proven fronts for real commands.
 
 `options.py` what is compared, `metrics.py` what is measured, `run.py` one run, `campaign.py` the whole, over a study,
-`report.py` what came out.
+`practical.py` the verdicts that people act on and what to run for them, `report.py` what came out.
 """
 
 from . import report

@@ -127,6 +127,7 @@ class Campaign:
         self.progress = Progress(self.study)
         self._ready: set[str] = set()
         self._runner: Runner
+        self._may_choose = self.study.takes_unasked  # or else only the algorithm may
         self._waiting: list[str] = []  # what is left of the block
         self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
@@ -166,15 +167,15 @@ class Campaign:
 
     def judged(self) -> tuple[VerdictTable, list[Doubt]]:
         """What is proven by now, as people act on it, and what is in doubt."""
-        return judged(self.study.verdicts(), self.plan.sources, doubting=self.study.takes_unasked)
+        return judged(self.study.verdicts(), self.plan.sources, doubting=self._may_choose)
 
     @property
     def done(self) -> bool:
         """Whether every option has its verdict."""
-        return self.study.done and not (self.study.takes_unasked and self._block())
+        return self.study.done and not self._block()
 
     def _block(self) -> list[str]:
-        return block(*self.judged(), self.plan.sources)
+        return block(*self.judged(), self.plan.sources) if self._may_choose else []
 
     def _ask(self) -> Trial | None:
         """Return what to run next; None: nothing, every option has its verdict.
@@ -186,11 +187,12 @@ class Campaign:
             name = self._waiting.pop()
             if name not in self.progress.dropped:
                 return self._asked(name)
-        if self.done:
-            return None
-        if self.study.takes_unasked and (self.study.done or not self.plan.use_features):
+        decided = self.study.done
+        if decided or not self.plan.use_features:
             self._waiting = self._rng.permutation(self._block()).tolist()
-        return self._asked(self._waiting.pop() if self._waiting else None)
+        if self._waiting:
+            return self._asked(self._waiting.pop())
+        return None if decided else self._asked(None)
 
     def _asked(self, name: str | None) -> Trial:
         trial: Trial = self.study.ask(arm=name)

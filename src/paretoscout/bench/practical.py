@@ -19,6 +19,8 @@ from .metrics import Source
 
 #: How many times the runs it takes, about, where there are too few for an interval.
 BEGINNING = 4.0
+#: Means of equal numbers may differ by this share.
+ROUNDING = 1e-12
 #: An option whose intervals are wider than this share of its values is run so many times at least.
 SHARP_ENOUGH, RUNS_TO_SHOW = 0.1, 20
 
@@ -37,23 +39,25 @@ def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True
 
     Without `doubting`, where nobody can go on with them, they are left on the front.
     """
-    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
     eps = np.array([source.eps for source in sources])
     verdicts, rivals = list(table.verdicts), list(table.rivals)
-    front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
-    # [k, j]: by how much j is better than k, by metric, and by how much that may be off
-    lead = signs * (table.estimates[None, front] - table.estimates[front, None])
-    width = table.radii[None, front] + table.radii[front, None]
-    # for sure, j is better than k in some metric, and in none worse by more than eps
-    pointless = (lead - width >= -eps).all(axis=2) & (lead - width > 0.0).any(axis=2)
+    lead, width = _compared(table, sources)
+    # [k, j]: for sure, j is better than k in some metric, and in none worse by more than eps
+    pointless = np.asarray((lead - width >= -eps).all(axis=2) & (lead - width > 0.0).any(axis=2))
     for k, j in np.argwhere(pointless):
-        if verdicts[front[k]] == "front" == verdicts[front[j]]:
-            verdicts[front[k]], rivals[front[k]] = "dominated", table.arms[front[j]]
+        if verdicts[k] == "front" == verdicts[j]:
+            verdicts[k], rivals[k] = "dominated", table.arms[j]
+    front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
     times = _times_the_runs(lead, width, eps)
-    left = [k for k in range(len(front)) if doubting and verdicts[front[k]] == "front"]
-    doubts = [Doubt(front[k], front[j], float(times[k, j])) for k in left for j in left if np.isfinite(times[k, j])]
+    doubts = [
+        Doubt(k, j, float(times[k, j])) for k in front for j in front if doubting and np.isfinite(times[k, j])
+    ]  # fmt: skip
     for doubt in sorted(doubts, key=lambda doubt: -doubt.times):  # the nearest to its end is named
         verdicts[doubt.arm], rivals[doubt.arm] = "undecided", table.arms[doubt.rival]
+    for k, verdict in enumerate(verdicts):
+        better = [j for j in front if pointless[k, j]]
+        if verdict == "dominated" and better and rivals[k] not in [table.arms[j] for j in front]:
+            rivals[k] = table.arms[better[0]]  # rather one that is worth having
     return replace(table, verdicts=tuple(verdicts), rivals=tuple(rivals)), doubts
 
 
@@ -76,18 +80,23 @@ def block(table: VerdictTable, doubts: Sequence[Doubt], sources: Sequence[Source
     compared was run equally often in every hour: if all gets slower for a while, it does so for all of them. Options of
     the front that are hardly known are run too, up to RUNS_TO_SHOW times, for people want to see their values.
     """
-    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
     eps = np.array([source.eps for source in sources])
     undecided = [k for k, verdict in enumerate(table.verdicts) if verdict == "undecided"]
     standing = [k for k, verdict in enumerate(table.verdicts) if verdict != "dominated"]
-    lead = signs * (table.estimates[None, standing] - table.estimates[undecided, None])
-    most = lead + table.radii[None, standing] + table.radii[undecided, None]
-    near = ~(most < eps).any(axis=2)  # the one may still be better in every metric
+    lead, width = _compared(table, sources)
+    near = np.asarray((lead + width >= eps).all(axis=2))[np.ix_(undecided, standing)]  # may be better in every metric
     chosen = {*undecided, *np.array(standing, int)[near.any(axis=0)].tolist(), *(doubt.rival for doubt in doubts)}
     sizes = np.where([source.relative for source in sources], 1.0, np.abs(table.estimates))
     hazy = (table.radii > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
     chosen |= {k for k in standing if hazy[k]}
     return [table.arms[k] for k in sorted(chosen)]
+
+
+def _compared(table: VerdictTable, sources: Sequence[Source]) -> tuple[FloatArray, FloatArray]:
+    """[k, j, metric]: by how much j is better than k, and by how much that may be off."""
+    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
+    values, radii = signs * table.estimates, table.radii + ROUNDING * np.abs(table.estimates)
+    return values[None] - values[:, None], radii[None] + radii[:, None]
 
 
 def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray) -> FloatArray:

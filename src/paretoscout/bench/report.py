@@ -164,19 +164,18 @@ def _finite(value: float) -> float | None:
 
 
 def as_rows(campaign: Campaign) -> list[list[str]]:
-    """Return the verdicts as a table of texts, with a header."""
+    """Return the verdicts as a table of texts, with a header: option, verdict, why, metrics, runs."""
     sources = campaign.plan.sources
     judged = verdicts(campaign)
     table = natural(judged, sources)
-    header = ["option", "verdict", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
+    header = ["option", "verdict", "", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
     rows = [header]
     order = sorted(range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), table.estimates[k, 0]))
     for k in order:
-        verdict = MARKS[table.verdicts[k]]
-        if why := reason(judged, k, sources):
-            verdict += f" by {table.rivals[k]}: {why}"
+        why = reason(judged, k, sources)
+        verdict = MARKS[table.verdicts[k]] + (f" by {table.rivals[k]}" if why else "")
         cells = [with_radius(table.estimates[k, column], table.radii[k, column]) for column in range(len(sources))]
-        rows.append([table.arms[k], verdict, *cells, str(int(table.counts[k]))])
+        rows.append([table.arms[k], verdict, why, *cells, str(int(table.counts[k]))])
     return rows
 
 
@@ -184,25 +183,38 @@ def as_text(campaign: Campaign, form: str) -> str:
     """Return the result as json, csv or markdown."""
     if form == "json":
         return json.dumps(as_dict(campaign), indent=2, allow_nan=False) + "\n"
-    rows = as_rows(campaign)
     if form == "csv":
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(rows)
+        csv.writer(out, lineterminator="\n").writerows(_flat(campaign))
         return out.getvalue()
+    rows = as_rows(campaign)
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     lines = ["| " + " | ".join(row) + " |" for row in escaped]
     summary = sentence(verdicts(campaign), campaign.plan.sources)
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:], "", summary, ""])
 
 
+def _flat(campaign: Campaign) -> list[list[Any]]:
+    """Return a row of plain values for each option, with a header; of a metric, its value and interval."""
+    columns = [f"{s.name}{what}" for s in campaign.plan.sources for what in ("", "_low", "_high")]
+    rows = [["option", "verdict", "rival", "reason", *columns, "runs"]]
+    for option in as_dict(campaign)["options"]:
+        numbers = [metric[end] for metric in option["metrics"].values() for end in ("value", "low", "high")]
+        rows.append([*(option[key] for key in ("name", "verdict", "rival", "reason")), *numbers, option["runs"]])
+    return rows
+
+
 def as_html(campaign: Campaign) -> str:
     """Return one page that needs nothing else: summary, picture, verdicts, commands, and what it rests on."""
     rows = as_rows(campaign)
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
+    head = "".join(f"<th>{html.escape(cell)}</th>" for column, cell in enumerate(rows[0]) if column != 2)
     kinds = {"★": "front", "◌": "undecided", "×": "dominated"}
     body = "".join(
-        f'<tr class="{kinds[row[1][0]]}">' + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows[1:]
+        f'<tr class="{kinds[verdict[0]]}"><td>{html.escape(name)}</td>'
+        f"<td>{html.escape(verdict)}<small>{html.escape(why)}</small></td>"
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in numbers)
+        + "</tr>"
+        for name, verdict, why, *numbers in rows[1:]
     )
     table = verdicts(campaign)
     commands = "".join(
@@ -211,7 +223,9 @@ def as_html(campaign: Campaign) -> str:
     )
     notes = [*campaign.drift(), *(f"{name} {why}" for name, why in campaign.study.withdrawn.items())]
     remarks = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in notes)
+    so_far = " so far" if "undecided" in table.verdicts else ""
     return PAGE.format(
+        title=f"Worth having{so_far}: {len(table.front)} of {len(table.arms)} options",
         summary=html.escape(sentence(table, campaign.plan.sources)),
         picture=_svg(campaign),
         head=head,
@@ -240,22 +254,27 @@ def _svg(campaign: Campaign) -> str:
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>paretoscout bench</title>
+<title>paretoscout bench: {title}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.35rem; line-height: 1.35; }}
-svg {{ max-width: 100%; height: auto; background: white; }}
-table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; margin: 1.5rem 0; }}
-th, td {{ text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8884; vertical-align: top; }}
-th:nth-child(n+3), td:nth-child(n+3) {{ text-align: right; }}
-tr.front {{ font-weight: 600; }} tr.dominated {{ opacity: .65; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }}
+h1 {{ font-size: 1.6rem; line-height: 1.3; margin-bottom: .3rem; }}
+p {{ max-width: 48rem; overflow-wrap: anywhere; }}
+svg {{ width: 100%; height: auto; background: white; }}
+.wide {{ overflow-x: auto; margin: 1.5rem 0; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: left; padding: .4rem 0 .4rem 1.2rem; border-bottom: 1px solid #8884; vertical-align: top; }}
+th:first-child, td:first-child {{ padding-left: 0; }}
+th:nth-child(n+3), td:nth-child(n+3) {{ text-align: right; white-space: nowrap; }}
+td small {{ display: block; }}
+tr.front {{ font-weight: 600; }} tr.dominated {{ opacity: .7; }}
 code {{ font-size: .9rem; overflow-wrap: anywhere; }} dt {{ font-weight: 600; margin-top: .5rem; }} dd {{ margin: 0; }}
 p.small, p.note {{ font-size: .9rem; opacity: .8; }}
 </style></head><body>
-<h1>{summary}</h1>
+<h1>{title}</h1>
+<p>{summary}</p>
 {picture}
-<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>
+<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
 {remarks}
 <p class="small">Guarantee: {guarantee}</p>
 <details><summary>Commands</summary><dl>{commands}</dl></details>
