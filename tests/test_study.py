@@ -364,6 +364,13 @@ def test_a_study_is_loaded_by_its_name_and_its_settings_must_agree(storage: str)
     assert repr(study) == "<Study 'mine': 3 arms, 2 metrics>"
 
 
+def test_loading_makes_no_file(tmp_path: Path) -> None:
+    for where in (tmp_path / "none.db", f"sqlite:///{tmp_path}/none.db"):
+        with pytest.raises(InvalidInput, match=r"no studies here: there is no file .*none.db"):
+            Study.load(storage=where)
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_the_storage_may_be_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     new(None)

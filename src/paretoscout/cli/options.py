@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,11 +111,7 @@ def found(storage: str) -> str:
     """Return where studies are kept, if there is something."""
     if storage == "memory":
         raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
-    if "://" not in storage or storage.startswith("sqlite:///"):
-        path = Path(storage.removeprefix("sqlite:///").partition("?")[0])
-        if not path.exists():
-            raise InvalidInput(
-                f"no studies here: there is no file {path}. Say where they are (--storage), or make one: "
-                "paretoscout create"
-            )
+    from ..storage import check_is_there
+
+    check_is_there(storage)
     return storage

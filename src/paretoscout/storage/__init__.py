@@ -8,11 +8,13 @@ from ..errors import InvalidInput
 from .contract import Event, Storage, Writer
 from .memory import MemoryStorage
 
-__all__ = ["Event", "MemoryStorage", "Storage", "Writer", "storage_of"]
+__all__ = ["Event", "MemoryStorage", "Storage", "Writer", "check_is_there", "storage_of"]
 
 
-def storage_of(where: str | Path | Storage) -> Storage:
+def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
     """Return the storage that is meant: one that is there, "memory", a file name, or the address of a database.
+
+    Without `make`, a file that is not there is refused instead of made.
 
     >>> storage_of("memory")
     <MemoryStorage>
@@ -23,6 +25,16 @@ def storage_of(where: str | Path | Storage) -> Storage:
         raise InvalidInput(f"storage must be a text, a path or a storage, got {where!r}")
     if str(where) == "memory":
         return MemoryStorage()
+    if not make:
+        check_is_there(str(where))
     from .sql import SQLStorage, file_url  # SQLAlchemy takes a while to import
 
     return SQLStorage(str(where) if "://" in str(where) else file_url(str(where)))
+
+
+def check_is_there(where: str) -> None:
+    """Refuse a file that is not there: opening would make it."""
+    if "://" not in where or where.startswith("sqlite:///"):
+        path = Path(where.removeprefix("sqlite:///").partition("?")[0])
+        if not path.exists():
+            raise InvalidInput(f"no studies here: there is no file {path}. Name the one they are in, or create a study")

@@ -114,7 +114,8 @@ class Study:
                 budget=budget,
             )
         # only now: what is wrong leaves no file behind
-        self.storage = storage_of(storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE)
+        where = storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE
+        self.storage = storage_of(where, make=spec is not None)
         if spec is not None:
             self._create(spec)
         self.spec = StudySpec.of_text(self.storage.spec(name), name)
