@@ -43,7 +43,7 @@ def with_radius(value: float, radius: float) -> str:
     if not math.isfinite(radius):
         return "–"
     if radius <= 1e-9 * abs(value):  # there was no noise; what is left is rounding
-        return f"{value:.6g}"
+        return f"{value + 0.0:.6g}"  # not -0
     digits = max(0, 1 - math.floor(math.log10(radius)))
     return f"{value:.{digits}f} ±{radius:.{digits}f}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import statistics
 import time
 from collections import deque
@@ -18,11 +19,11 @@ from ..algorithms.contract import Settings
 from ..errors import InvalidInput
 from ..problem import Metric
 from ..storage import Storage
-from ..study import Study, Trial
+from ..study import Guard, Study, Trial
 from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
-from .practical import Doubt, block, judged
+from .practical import Doubt, block, hardly_known, judged
 from .run import Run, Runner
 
 #: A short fixed piece of work, timed before every run: how fast is the machine at the moment?
@@ -32,6 +33,8 @@ REFERENCES = 50
 WAIT_SECONDS, WAIT_PER_RUN = 0.005, 0.001  # one wait; and what waiting may cost a run, over all runs
 SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
+MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
+FAILED = "failed: "  # begins the reason for which an option that failed is left out
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,26 @@ class Plan:
                 self.delta,
                 str(self.algorithm),
                 self.seed,
-                self.folder,
+                os.path.abspath(self.folder or "."),
                 self.environment,
                 self.stdin,
                 self.timeout,
+                self.use_features,
             ],
         }
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+    def limits(self) -> list[tuple[str, Guard]]:
+        """The limits of metrics: as they were given, and as the study knows them."""
+        return [
+            (
+                f"{source.name} {sense} {limit:g} {source.unit}".rstrip(),
+                Guard(source.name, sense, math.log(limit) if source.relative else limit),
+            )
+            for source in self.sources
+            for sense, limit in [source.guard or ("", 0.0)]
+            if sense
+        ]
 
     def study(self, storage: str | Storage | None) -> Study:
         """Make the study, or find it."""
@@ -75,11 +91,7 @@ class Plan:
             )
             for source in self.sources
         ]
-        guards = []
-        for source in self.sources:
-            if source.guard is not None:
-                sense, limit = source.guard
-                guards.append(f"{source.name} {sense} {math.log(limit) if source.relative else limit!r}")
+        guards = [guard for _, guard in self.limits()]
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
         columns = contexts_of(self.options) if self.use_features else {}
@@ -105,7 +117,9 @@ class Progress:
 
     study: Study
     runs: int = 0  # in this process
-    waited: int = 0  # times that the machine was busy
+    busy: int = 0  # runs before which the machine was busy
+    waited: int = 0  # times that it was waited for
+    short: int = 0  # runs that took less than twice as long as starting their shell
     seconds: float = 0.0  # spent in runs and what goes before and after them
     dropped: dict[str, str] = field(default_factory=dict)  # options that failed, and the last they said
     shell_seconds: float = 0.0  # what starting a shell takes, subtracted
@@ -125,6 +139,7 @@ class Campaign:
         self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
         self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
         self.progress = Progress(self.study)
+        self.runs_before = self.study.counts()["told"]
         self._ready: set[str] = set()
         self._runner: Runner
         self._may_choose = self.study.takes_unasked  # or else only the algorithm may
@@ -141,6 +156,9 @@ class Campaign:
         study = self.study
         for left in study.open:
             study.fail(left, "interrupted")
+        failed = [name for name, why in study.withdrawn.items() if why.startswith(FAILED)]
+        if failed and not self.plan.use_features:
+            study.add_arms(failed)  # somebody may have mended them
         if any(option.shell for option in self.plan.options):
             self.progress.shell_seconds = self._shell()
         while not budget(self.progress):
@@ -150,18 +168,22 @@ class Campaign:
             option = self.by_name[trial.arm]
             try:
                 values = self._measure(option)
+                try:
+                    study.tell(trial, values)
+                except InvalidInput as problem:
+                    raise _OptionFailed(str(problem)) from None
             except _OptionFailed as failure:
                 study.fail(trial, str(failure))
-                if self.stop_on_failure or len(study.verdicts().arms) == 1:
-                    raise Failed(f"option {option.name!r} failed: {failure}") from None
-                study.withdraw(option.name, f"failed: {failure}")
                 self.progress.dropped[option.name] = str(failure)
+                if self.stop_on_failure or len(study.verdicts().arms) == 1:
+                    lines = (f"option {name!r} failed: {why}" for name, why in self.progress.dropped.items())
+                    raise Failed("\n".join(lines)) from None
+                study.withdraw(option.name, f"{FAILED}{failure}")
                 yield self.progress
                 continue
             except BaseException:
                 study.fail(trial, "interrupted")
                 raise
-            study.tell(trial, values)
             self.progress.runs += 1
             yield self.progress
 
@@ -170,12 +192,24 @@ class Campaign:
         return judged(self.study.verdicts(), self.plan.sources, doubting=self._may_choose)
 
     @property
-    def done(self) -> bool:
-        """Whether every option has its verdict."""
-        return self.study.done and not self._block()
+    def decided(self) -> bool:
+        """Whether every option has its verdict, and those of the front keep their limits for sure."""
+        if not self._may_choose:
+            return self.study.done
+        table, _ = self.judged()
+        return "undecided" not in table.verdicts and not self._unlimited(table)
+
+    def _unlimited(self, table: VerdictTable) -> list[str]:
+        """Options of the front of which it is not known whether they keep their limits."""
+        if not self.study.spec.guards:
+            return []
+        return [name for name in self.study.open_guards if name in table.front]
 
     def _block(self) -> list[str]:
-        return block(*self.judged(), self.plan.sources) if self._may_choose else []
+        """What to run next, each once: what bears on a verdict, else what people want to see more of."""
+        table, doubts = self.judged()
+        verdicts = {*block(table, doubts, self.plan.sources), *self._unlimited(table)}
+        return sorted(verdicts or hardly_known(table, self.plan.sources))
 
     def _ask(self) -> Trial | None:
         """Return what to run next; None: nothing, every option has its verdict.
@@ -187,12 +221,10 @@ class Campaign:
             name = self._waiting.pop()
             if name not in self.progress.dropped:
                 return self._asked(name)
-        decided = self.study.done
-        if decided or not self.plan.use_features:
-            self._waiting = self._rng.permutation(self._block()).tolist()
-        if self._waiting:
-            return self._asked(self._waiting.pop())
-        return None if decided else self._asked(None)
+        if not self._may_choose or (self.plan.use_features and not self.study.done):
+            return None if self.study.done else self._asked(None)
+        self._waiting = self._rng.permutation(self._block()).tolist()
+        return self._asked(self._waiting.pop()) if self._waiting else None
 
     def _asked(self, name: str | None) -> Trial:
         trial: Trial = self.study.ask(arm=name)
@@ -215,12 +247,18 @@ class Campaign:
         began = time.perf_counter()
         self._run(option.prepare, option, "prepare")
         done = self._command(option.command, option)
-        self._run(option.cleanup, option, "cleanup")
-        self.progress.seconds += time.perf_counter() - began
+        failure = ""
         if done.timed_out:
-            raise _OptionFailed(f"took longer than {self.plan.timeout:g} s{_said(done)}")
-        if done.code != 0 and not self.tolerates_failure:
-            raise _OptionFailed(f"exit code {done.code}{_said(done)}")
+            failure = f"took longer than {self.plan.timeout:g} s{_said(done)}"
+        elif done.code != 0 and not self.tolerates_failure:
+            failure = f"exit code {done.code}{_said(done)}"
+        try:
+            self._run(option.cleanup, option, "cleanup")
+        except _OptionFailed as problem:
+            failure = failure or str(problem)
+        self.progress.seconds += time.perf_counter() - began
+        if failure:
+            raise _OptionFailed(failure)
         return done
 
     def _run(self, command: str | None, option: Option, what: str) -> None:
@@ -245,22 +283,28 @@ class Campaign:
             raise _OptionFailed(str(problem)) from None
         if not option.shell or not timed:
             return done
-        return Run(**{**vars(done), "seconds": max(done.seconds - self.progress.shell_seconds, 1e-6)})
+        without = done.seconds - self.progress.shell_seconds
+        if without < 0.5 * done.seconds:  # what is left would be noise
+            self.progress.short += 1
+        return Run(**{**vars(done), "seconds": max(without, 0.5 * done.seconds)})
 
     def _shell(self) -> float:
         """What it takes to start a shell that does nothing."""
-        return statistics.median(self._runner.run(":", shell=True, capture=False).seconds for _ in range(SHELL_RUNS))
+        times = [self._runner.run(":", shell=True, capture=False).seconds for _ in range(2 * SHELL_RUNS)]
+        return statistics.median(times[SHELL_RUNS:])  # the first ones warm up
 
     def _wait_until_quiet(self) -> None:
         """Rather measure while the machine runs at its usual speed; the choice knows nothing of the outcome."""
-        progress = self.progress
-        while True:
-            self._references.append(min(_reference(), _reference()))
-            busy = self._references[-1] > BUSY * statistics.median(self._references)
-            if not busy or (progress.waited + 1) * WAIT_SECONDS > WAIT_PER_RUN * progress.runs:
-                return
+        progress, busy = self.progress, self._is_busy()
+        progress.busy += busy
+        while busy and (progress.waited + 1) * WAIT_SECONDS <= WAIT_PER_RUN * progress.runs:
             progress.waited += 1
             time.sleep(WAIT_SECONDS)
+            busy = self._is_busy()
+
+    def _is_busy(self) -> bool:
+        self._references.append(min(_reference(), _reference()))
+        return self._references[-1] > BUSY * statistics.median(self._references)
 
     def drift(self) -> list[str]:
         """Say of which metrics the values rose or fell with time, for all options alike."""
@@ -275,6 +319,8 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
     from scipy.stats import kendalltau, theilslopes
 
     rows = [(name, values) for _, name, values, _ in study.observations()]
+    if len(rows) > MOST_DRIFT_ROWS:
+        rows = [rows[k] for k in np.linspace(0, len(rows) - 1, MOST_DRIFT_ROWS).astype(int)]
     found = []
     for column, source in enumerate(sources):
         values = np.array([row[column] for _, row in rows], float)

@@ -5,8 +5,10 @@ else, so that commands of ten megabytes can be told from those of twenty. It is 
 nothing, and speaks over a socket: a request comes with the file descriptors for stdin, stdout and stderr.
 """
 
+import contextlib
 import marshal
 import os
+import select
 import signal
 import socket
 import sys
@@ -24,27 +26,43 @@ def serve(channel: socket.socket) -> None:
         data, fds, _, _ = socket.recv_fds(channel, MOST, 3)
         if not data:
             return
-        argv, folder, environment = marshal.loads(data)
+        program, argv, folder, environment = marshal.loads(data)
         try:
             os.chdir(folder)
             actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)]
             began = time.perf_counter()
             pid = os.posix_spawnp(
-                argv[0], argv, environment, file_actions=actions, setsid=True, setsigmask=[], setsigdef=defaults
+                program, argv, environment, file_actions=actions, setsid=True, setsigmask=[], setsigdef=defaults
             )
-        except OSError as problem:
-            answer = (-1, problem.errno, problem.strerror or str(problem))
+        except (OSError, ValueError) as problem:
+            answer = (-1, getattr(problem, "errno", 0), getattr(problem, "strerror", None) or str(problem))
             channel.send(marshal.dumps(answer))
             continue
         finally:
             for fd in fds:
                 os.close(fd)
-        channel.send(marshal.dumps((pid, 0, "")))
+        with contextlib.suppress(OSError):  # nobody there: the command is ended below
+            channel.send(marshal.dumps((pid, 0, "")))
+        end_if_alone(pid, channel)
         _, status, usage = os.wait4(pid, 0)
         seconds = time.perf_counter() - began
         code = os.waitstatus_to_exitcode(status)
         channel.send(marshal.dumps((code, seconds, usage.ru_utime, usage.ru_stime, usage.ru_maxrss)))
 
 
+def end_if_alone(pid: int, channel: socket.socket) -> None:
+    """Wait for a command to end, and end it with all it started if the one who asked for it is gone."""
+    if not hasattr(os, "pidfd_open"):
+        return  # not Linux: wait4 waits
+    ended = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([ended, channel.fileno()], [], [])
+        if ended not in ready:  # the other side says nothing while a command runs: it has closed
+            os.killpg(pid, signal.SIGKILL)
+    finally:
+        os.close(ended)
+
+
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    with contextlib.suppress(OSError):  # the other side is gone
+        serve(socket.socket(fileno=int(sys.argv[1])))

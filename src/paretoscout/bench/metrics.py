@@ -30,8 +30,10 @@ BUILT_IN = {
     "system": ("min", "ms", "5%"),
     "rss": ("min", "MB", "2%"),
     "size": ("min", "kB", "1%"),
-    "exit": ("max", "", "0.01"),
+    "exit": ("max", "", "0.05"),
 }
+#: CPU time in milliseconds below which commands look alike: what is 0 cannot be compared in percent.
+LEAST_CPU_MS = 1.0
 
 
 class NoValue(Exception):
@@ -69,9 +71,9 @@ class Source:
         if self.kind == "time":
             return 1e3 * run.seconds
         if self.kind == "user":
-            return 1e3 * run.user
+            return max(1e3 * run.user, LEAST_CPU_MS)
         if self.kind == "system":
-            return 1e3 * run.system
+            return max(1e3 * run.system, LEAST_CPU_MS)
         if self.kind == "rss":
             return run.rss / 1e6
         if self.kind == "exit":
@@ -108,7 +110,7 @@ class Source:
             value: Any = json.loads(lines[-1])
             for key in self.argument.split("."):
                 value = value[key]
-        except (IndexError, KeyError, TypeError, json.JSONDecodeError):
+        except (IndexError, KeyError, TypeError, ValueError, RecursionError):
             raise NoValue(f"{self.name}: the last line on stdout is no JSON object with {self.argument!r}") from None
         return _number(self.name, value)
 
@@ -116,8 +118,8 @@ class Source:
 def _number(name: str, value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
-        raise NoValue(f"{name} must be a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise NoValue(f"{name} must be a number, got {str(value)[:100]!r}") from None
 
 
 def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None = None) -> Source:
@@ -142,12 +144,21 @@ def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None
     if kind in BUILT_IN and name in (units or {}):
         raise InvalidInput(f"unit of metric {name!r} must be left as it is ({unit or 'a rate'})")
     size, relative = _eps(name, eps.get(name, usual))
+    if kind == "exit" and relative:
+        raise InvalidInput(
+            f"eps of metric {name!r} must be a number such as 0.05, for a rate may be 0, got {eps[name]!r}"
+        )
+    if kind == "size" and re.search(r"[<>]=[\d.]+$", argument):
+        raise InvalidInput(f"a limit must be written before the source, such as size<=100=size@PATH, got {text!r}")
     guard = None
     if found["sense"]:
-        limit = _number(f"guard of metric {name!r}", found["limit"])
-        guard = (found["sense"], checks.number(f"guard of metric {name!r}", limit))
+        try:
+            limit = checks.number(f"limit of metric {name!r}", float(found["limit"]))
+        except ValueError:
+            raise InvalidInput(f"limit of metric {name!r} must be a number, got {found['limit']!r}") from None
+        guard = (found["sense"], limit)
         if relative and limit <= 0:
-            raise InvalidInput(f"guard of metric {name!r} must be above 0 where eps is in percent, got {limit:g}")
+            raise InvalidInput(f"limit of metric {name!r} must be above 0 where eps is in percent, got {limit:g}")
     unit = (units or {}).get(name, unit)
     return Source(name, found["direction"] or direction or "min", kind, argument, unit, size, relative, guard)
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..errors import InvalidInput, UnknownName
+from ..errors import InvalidInput
 
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -66,9 +66,13 @@ def options_of(
     """
     if not commands:
         raise InvalidInput("bench must have at least one command, got none")
-    if not shell:
-        for command in filter(None, [*commands, setup, prepare, cleanup]):
-            _check_no_shell_needed(command)
+    texts = [text for text in (*commands, setup, prepare, cleanup) if text is not None]
+    for text in texts:
+        if not shell:
+            _check_no_shell_needed(text)
+    for name in variables:
+        if f"{{{name}}}" not in "".join(texts):
+            raise InvalidInput(f"variable {name!r} must be used, as {{{name}}}, got: {'; '.join(texts)}")
     options = []
     for command, values in itertools.product(commands, itertools.product(*variables.values())):
         chosen = dict(zip(variables, values, strict=True))
@@ -94,32 +98,59 @@ def options_of(
 
 
 def filled(template: str, values: Mapping[str, str], shell: bool) -> str:
-    """Put values into the places of a template; the result is quoted, ready to be split or handed to a shell."""
-    for place in PLACE.findall(template):
-        if place not in values and values:
-            raise UnknownName("variable", place, values)
+    """Put values into the places of a template; the result is quoted, ready to be split or handed to a shell.
+
+    What is in braces and no variable, such as {print} or ${HOME}, is left as it is.
+    """
     if not values:
         return template
+
+    def fill(text: str, quoted: bool = False) -> str:
+        def value(place: re.Match[str]) -> str:
+            if place[1] not in values or text[: place.start()].endswith("$"):
+                return place[0]
+            plain = not quoted or _plain(values[place[1]])
+            return values[place[1]] if plain else shlex.quote(values[place[1]])
+
+        return PLACE.sub(value, text)
+
     if shell:
-        return PLACE.sub(
-            lambda place: values[place[1]] if _plain(values[place[1]]) else shlex.quote(values[place[1]]), template
-        )
-    words = [PLACE.sub(lambda place: values[place[1]], word) for word in shlex.split(template)]
+        _check_not_within_quotes(template, values)
+        return fill(template, quoted=True)
+    given = shlex.split(template)
+    words = [fill(word) for word in given]
     # a word that is nothing but an empty value is no word: {lto} may be "" or "-flto"
-    kept = [word for word, given in zip(words, shlex.split(template), strict=True) if word or not PLACE.search(given)]
-    return shlex.join(kept)
+    return shlex.join(word for word, place in zip(words, given, strict=True) if word or not PLACE.search(place))
 
 
-def _check_no_shell_needed(command: str) -> None:
-    """Refuse what somebody meant for a shell: pipes and the like, outside of quotes."""
+def _check_not_within_quotes(template: str, values: Mapping[str, str]) -> None:
+    """Refuse values that need quotes for the shell where there are quotes already."""
+    for token in _tokens(template):
+        for name in PLACE.findall(token) if "'" in token or '"' in token else ():
+            if name in values and not _plain(values[name]):
+                raise InvalidInput(
+                    f"value of variable {name!r} must be plain letters within quotes, for a shell, got "
+                    f"{values[name]!r} in {token}: leave the quotes out, values are quoted"
+                )
+
+
+def _tokens(command: str) -> list[str]:
+    """Split a command as a shell does, with quotes left in place; nothing where they are left open."""
     reader = shlex.shlex(command, posix=False, punctuation_chars=True)
     reader.whitespace_split, reader.commenters = True, ""
     try:
-        tokens = list(reader)
+        return list(reader)
     except ValueError:
-        return  # quotes that are left open are refused when it is run
-    for token in tokens:
-        if set(token) <= set("();<>|&"):
+        return []  # refused when it is run
+
+
+def _check_no_shell_needed(command: str) -> None:
+    """Refuse what somebody meant for a shell, outside of quotes: pipes, wildcards, variables of the environment."""
+    for position, token in enumerate(_tokens(command)):
+        if "'" in token or '"' in token or "\\" in token:
+            continue
+        meant = set(token) <= set("();<>|&") or set(token) & set("$`*?") or token.startswith("~")
+        if meant or (position == 0 and re.match(r"\w+=", token)):
             raise InvalidInput(
                 f"command must go to a shell to be understood because of {token!r}: add -S, or quote it: {command}"
             )

@@ -41,14 +41,20 @@ def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True
     """
     eps = np.array([source.eps for source in sources])
     verdicts, rivals = list(table.verdicts), list(table.rivals)
-    lead, width = _compared(table, sources)
+    lead, width, rounding = _compared(table, sources)
     # [k, j]: for sure, j is better than k in some metric, and in none worse by more than eps
-    pointless = np.asarray((lead - width >= -eps).all(axis=2) & (lead - width > 0.0).any(axis=2))
+    pointless = np.asarray((lead - width >= -eps - rounding).all(axis=2) & (lead - width > rounding).any(axis=2))
     for k, j in np.argwhere(pointless):
-        if verdicts[k] == "front" == verdicts[j]:
+        if "dominated" not in (verdicts[k], verdicts[j]):
             verdicts[k], rivals[k] = "dominated", table.arms[j]
+    # what is the same up to eps in some metric is not beaten in it, as little as it may be known of the others
+    standing = [k for k, verdict in enumerate(verdicts) if verdict != "dominated"]
+    safe = np.asarray((lead + width <= eps + rounding).any(axis=2))
+    for k in standing:
+        if all(safe[k, j] for j in standing if j != k):
+            verdicts[k] = "front"
     front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
-    times = _times_the_runs(lead, width, eps)
+    times = _times_the_runs(lead, width + rounding, eps)
     doubts = [
         Doubt(k, j, float(times[k, j])) for k in front for j in front if doubting and np.isfinite(times[k, j])
     ]  # fmt: skip
@@ -77,26 +83,30 @@ def block(table: VerdictTable, doubts: Sequence[Doubt], sources: Sequence[Source
     """Return the options to run next, each once: those that are undecided, and those that bear on them.
 
     That is, those that the undecided ones have not escaped for sure, and those that may make them pointless. So what is
-    compared was run equally often in every hour: if all gets slower for a while, it does so for all of them. Options of
-    the front that are hardly known are run too, up to RUNS_TO_SHOW times, for people want to see their values.
+    compared was run equally often in every hour: if all gets slower for a while, it does so for all of them.
     """
     eps = np.array([source.eps for source in sources])
     undecided = [k for k, verdict in enumerate(table.verdicts) if verdict == "undecided"]
     standing = [k for k, verdict in enumerate(table.verdicts) if verdict != "dominated"]
-    lead, width = _compared(table, sources)
+    lead, width, _ = _compared(table, sources)
     near = np.asarray((lead + width >= eps).all(axis=2))[np.ix_(undecided, standing)]  # may be better in every metric
     chosen = {*undecided, *np.array(standing, int)[near.any(axis=0)].tolist(), *(doubt.rival for doubt in doubts)}
-    sizes = np.where([source.relative for source in sources], 1.0, np.abs(table.estimates))
-    hazy = (table.radii > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
-    chosen |= {k for k in standing if hazy[k]}
     return [table.arms[k] for k in sorted(chosen)]
 
 
-def _compared(table: VerdictTable, sources: Sequence[Source]) -> tuple[FloatArray, FloatArray]:
-    """[k, j, metric]: by how much j is better than k, and by how much that may be off."""
+def hardly_known(table: VerdictTable, sources: Sequence[Source]) -> list[str]:
+    """Return options of the front whose values people want to see more of, up to RUNS_TO_SHOW runs."""
+    eps = np.array([source.eps for source in sources])
+    sizes = np.where([source.relative for source in sources], 1.0, np.abs(table.estimates))
+    hazy = (table.radii > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
+    return [arm for arm, verdict, so in zip(table.arms, table.verdicts, hazy, strict=True) if so and verdict == "front"]
+
+
+def _compared(table: VerdictTable, sources: Sequence[Source]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """[k, j, metric]: by how much j is better than k, by how much that may be off, and what rounding may do."""
     signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
-    values, radii = signs * table.estimates, table.radii + ROUNDING * np.abs(table.estimates)
-    return values[None] - values[:, None], radii[None] + radii[:, None]
+    values, sizes = signs * table.estimates, ROUNDING * np.abs(table.estimates)
+    return values[None] - values[:, None], table.radii[None] + table.radii[:, None], sizes[None] + sizes[:, None]
 
 
 def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray) -> FloatArray:

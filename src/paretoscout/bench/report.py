@@ -20,6 +20,8 @@ from .metrics import Source
 #: How people say that one option is worse than another; others are "worse in NAME".
 WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
 EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
+#: Of a logarithm: an interval from a value over e^20 to e^20 times that says nothing.
+MOST_LOG_RADIUS = 20.0
 #: Up to so many dominated options the summary says why each of them is.
 MOST_REASONS = 3
 MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
@@ -35,7 +37,7 @@ def natural(table: VerdictTable, sources: Sequence[Source], *, boxes: bool = Fal
         if not source.relative:
             continue
         centre, width = table.estimates[:, column], table.radii[:, column]
-        known = np.isfinite(width) & (width < 50)
+        known = np.isfinite(width) & (width <= MOST_LOG_RADIUS)
         size, safe = np.exp(np.where(known, centre, 0.0)), np.where(known, width, 0.0)
         estimates[:, column] = size * (np.cosh(safe) if boxes else 1.0)
         radii[:, column] = np.where(known, size * (np.sinh(safe) if boxes else np.expm1(safe)), np.inf)
@@ -59,6 +61,7 @@ def guarantee(table: VerdictTable, plan: Plan) -> str:
         if source.eps
     ]
     about = "typical (geometric mean) values" if any(source.relative for source in sources) else "means"
+    assumed = _limits_in_units(assumed, plan)
     scale = "; logarithms of what is compared in percent" if any(source.relative for source in sources) else ""
     return (
         f"all verdicts right with probability {100 * (1 - plan.delta):.10g}%, for {about}, "
@@ -86,7 +89,19 @@ def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
         parts.append(f"{len(lost)} are dominated, such as {lost[0][0]} {lost[0][1]}")
     if undecided:
         parts.append(f"{_listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided")
-    return "; ".join(parts) + "."
+    return ("; ".join(parts) or "no option keeps its limits") + "."
+
+
+def left_out(campaign: Campaign) -> dict[str, str]:
+    """Options that failed or broke a limit, and why."""
+    return {name: _limits_in_units(why, campaign.plan) for name, why in campaign.study.withdrawn.items()}
+
+
+def _limits_in_units(text: str, plan: Plan) -> str:
+    """Put the limits into a text as they were given, where the study knows their logarithms."""
+    for given, guard in plan.limits():
+        text = text.replace(str(guard), given)
+    return text
 
 
 def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
@@ -130,9 +145,11 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
     return {
         "summary": sentence(table, sources),
         "guarantee": shown.guarantee,
-        "decided": "undecided" not in table.verdicts,
+        "decided": campaign.decided,
+        "runs_before": campaign.runs_before,
+        "remark": table.remark,
         "drift": campaign.drift(),
-        "dropped": campaign.study.withdrawn,
+        "dropped": left_out(campaign),
         "options": [
             {
                 "name": arm,
@@ -143,14 +160,7 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
                 "reason": reason(table, k, sources),
                 "runs": int(table.counts[k]),
                 "metrics": {
-                    source.name: {
-                        "value": _finite(shown.estimates[k, column]),
-                        "low": _finite(source.natural(table.estimates[k, column] - table.radii[k, column])),
-                        "high": _finite(
-                            source.natural(min(table.estimates[k, column] + table.radii[k, column], 700.0))
-                        ),
-                        "unit": source.unit,
-                    }
+                    source.name: _interval(source, table.estimates[k, column], table.radii[k, column])
                     for column, source in enumerate(sources)
                 },
             }
@@ -159,8 +169,12 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _interval(source: Source, estimate: float, radius: float) -> dict[str, Any]:
+    """A value in its own unit, and between what it is for sure; None while nothing is known."""
+    if not math.isfinite(radius) or (source.relative and radius > MOST_LOG_RADIUS):
+        return {"value": None, "low": None, "high": None, "unit": source.unit}
+    low, value, high = (source.natural(float(end)) for end in (estimate - radius, estimate, estimate + radius))
+    return {"value": value, "low": low, "high": high, "unit": source.unit}
 
 
 def as_rows(campaign: Campaign) -> list[list[str]]:
@@ -170,12 +184,15 @@ def as_rows(campaign: Campaign) -> list[list[str]]:
     table = natural(judged, sources)
     header = ["option", "verdict", "", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
     rows = [header]
-    order = sorted(range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), table.estimates[k, 0]))
+    sign = 1 if sources[0].direction == "min" else -1
+    order = sorted(
+        range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), sign * table.estimates[k, 0])
+    )
     for k in order:
         why = reason(judged, k, sources)
         verdict = MARKS[table.verdicts[k]] + (f" by {table.rivals[k]}" if why else "")
         cells = [with_radius(table.estimates[k, column], table.radii[k, column]) for column in range(len(sources))]
-        rows.append([table.arms[k], verdict, why, *cells, str(int(table.counts[k]))])
+        rows.append([" ".join(table.arms[k].split()), verdict, why, *cells, str(int(table.counts[k]))])
     return rows
 
 
@@ -221,8 +238,8 @@ def as_html(campaign: Campaign) -> str:
         f"<dt>{html.escape(option.name)}</dt><dd><code>{html.escape(option.command)}</code></dd>"
         for option in campaign.plan.options
     )
-    notes = [*campaign.drift(), *(f"{name} {why}" for name, why in campaign.study.withdrawn.items())]
-    remarks = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in notes)
+    notes = [table.remark, *campaign.drift(), *(f"{name} {why}" for name, why in left_out(campaign).items())]
+    remarks = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in notes if note)
     so_far = " so far" if "undecided" in table.verdicts else ""
     return PAGE.format(
         title=f"Worth having{so_far}: {len(table.front)} of {len(table.arms)} options",

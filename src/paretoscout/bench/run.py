@@ -7,6 +7,7 @@ import errno
 import marshal
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -68,7 +69,11 @@ class Runner:
     def close(self) -> None:
         """End the launcher; nothing of it is left."""
         self.channel.close()
-        self.launcher.wait(PATIENCE)
+        try:
+            self.launcher.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.launcher.kill()
+            self.launcher.wait()
 
     def __enter__(self) -> Runner:
         return self
@@ -90,21 +95,25 @@ class Runner:
         """Run a command to its end, or to the timeout; without `capture`, stdout is lost."""
         argv, where = words(command, shell), os.path.abspath(folder or os.getcwd())
         told = {**os.environ, **(environment or {})}
-        out, err = _Tail(STDOUT_TAIL if capture else 0), _Tail(STDERR_TAIL)
-        source = os.open(stdin or os.devnull, os.O_RDONLY)
+        program = shutil.which(argv[0], path=told.get("PATH")) or argv[0]
         try:
-            socket.send_fds(self.channel, [marshal.dumps((argv, where, told))], [source, out.end, err.end])
+            source = os.open(stdin or os.devnull, os.O_RDONLY)
+        except OSError as problem:
+            raise InvalidInput(f"cannot read {stdin}: {problem.strerror}") from None
+        out, err = _Tail(STDOUT_TAIL if capture else 0), _Tail(STDERR_TAIL)
+        try:
+            socket.send_fds(self.channel, [marshal.dumps((program, argv, where, told))], [source, out.end, err.end])
+        except OSError as problem:
+            raise InvalidInput(f"cannot run {argv[0]!r} with its environment: {problem.strerror}") from None
         finally:
             for fd in (source, out.end, err.end):
                 os.close(fd)
-        pid, number, problem = self._answer()
+        pid, number, said = self._answer()  # if that is interrupted, the launcher ends the command when it is closed
         if pid < 0:
             out.text(), err.text()
             missing = where if not os.path.isdir(where) else argv[0]
             what = (
-                f"no such command or folder: {missing}"
-                if number == errno.ENOENT
-                else f"cannot run {argv[0]!r}: {problem}"
+                f"no such command or folder: {missing}" if number == errno.ENOENT else f"cannot run {argv[0]!r}: {said}"
             )
             raise InvalidInput(what)
         timer = _Timeout(pid, timeout)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ import click
 from ..errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
+    from ..algorithms.contract import Settings
     from ..bench import Campaign, Progress
 
 DECIDED, UNDECIDED_EXIT, DOMINATED_EXIT, INTERRUPTED_EXIT = 0, 3, 4, 130
@@ -88,9 +92,27 @@ def bench(
 
     Exit code 0: every option has its verdict; 3: undecided at --budget; 4: --fail-if-dominated.
     """
+    try:
+        with _ended_by_signals():
+            sys.exit(_bench(commands, variables, names, metrics, eps, export, as_json, rest))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED_EXIT)
+
+
+def _bench(
+    commands: tuple[str, ...],
+    variables: tuple[str, ...],
+    names: tuple[str, ...],
+    metrics: tuple[str, ...],
+    eps: tuple[str, ...],
+    export: tuple[str, ...],
+    as_json: bool,
+    rest: dict[str, Any],
+) -> int:
+    """Check everything, then run; return the exit code."""
+    from .. import checks
     from ..bench import Campaign, Plan, options_of, report, source_of, variables_of
     from . import show
-    from .named import named
 
     given, units = _pairs(eps, "--eps"), _pairs(rest["unit"], "--unit")
     sources = tuple(source_of(text, given, units) for text in metrics or ("time", "rss"))
@@ -114,14 +136,16 @@ def bench(
     for path in map(Path, export):
         if path.suffix not in (".json", ".csv", ".md"):
             raise InvalidInput(f"--export must end in .json, .csv or .md, got {path.name!r}")
-    record, settings = named(rest["algorithm"])
+    for out in filter(None, (*map(Path, export), rest["picture"], rest["page"])):
+        if not out.absolute().parent.is_dir():
+            raise InvalidInput(f"results must go into a folder that exists, got {out}")
+    if rest["picture"] is not None and rest["picture"].suffix not in (".png", ".svg", ".pdf"):
+        raise InvalidInput(f"--picture must end in .png, .svg or .pdf, got {rest['picture'].name!r}")
     plan = Plan(
         options=tuple(options),
         sources=sources,
-        delta=rest["delta"],
-        algorithm=record.settings(**{"noise": "unknown", **settings})
-        if "noise" in record.settings.__dataclass_fields__
-        else record.settings(**settings),
+        delta=checks.number("--delta", rest["delta"], above=0.0, below=1.0),
+        algorithm=_algorithm(rest["algorithm"], rest["features"]),
         seed=rest["seed"],
         warmup=rest["warmup"],
         folder=rest["cwd"],
@@ -130,29 +154,65 @@ def bench(
         timeout=None if rest["timeout"] is None else _seconds(rest["timeout"], "--timeout"),
         use_features=rest["features"],
     )
+    budget = _budget(rest["budget"])
     if rest["fresh"]:
+        plan.study("memory")  # what is wrong is said before anything is lost
         _forget(plan, rest["storage"])
     campaign = Campaign(plan, rest["storage"], stop_on_failure=rest["on_failure"] == "stop")
     screen = show.console()
-    interrupted = _work(campaign, _budget(rest["budget"]), screen, quiet=as_json)
+    interrupted = _work(campaign, budget, screen, quiet=as_json)
     _report(campaign, screen, export, as_json, rest["picture"], rest["page"])
     if interrupted:
-        click.echo("interrupted: the same command goes on from here", err=True)
-        sys.exit(INTERRUPTED_EXIT)
+        if rest["storage"] != "memory":
+            click.echo("interrupted: the same command goes on from here", err=True)
+        return INTERRUPTED_EXIT
     table = report.verdicts(campaign)
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
     if any(verdicts.get(name, "dominated") == "dominated" for name in rest["fail_if_dominated"]):
-        sys.exit(DOMINATED_EXIT)
-    sys.exit(DECIDED if campaign.done else UNDECIDED_EXIT)
+        return DOMINATED_EXIT
+    return DECIDED if campaign.decided else UNDECIDED_EXIT
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a closed terminal or a pipeline's timeout end it as Ctrl-C does: nothing goes on running."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [signal.signal(number, interrupt) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _algorithm(text: str, features: bool) -> Settings:
+    """Return the settings of the algorithm, which must do without knowing the noise."""
+    from .named import named
+
+    record, settings = named(text)
+    if "noise" not in record.settings.__dataclass_fields__:
+        raise InvalidInput(f"--algorithm must work with noise that nobody knows, as scout does, got {text!r}")
+    usual = {"noise": "unknown", **({"model": "robust"} if features else {})}
+    return record.settings(**{**usual, **settings})
 
 
 def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, quiet: bool) -> bool:
     """Run to the end, with a live table on a terminal; return whether Ctrl-C cut it short."""
     from rich.live import Live
 
-    told = campaign.study.counts()["told"]
-    if told and not quiet:
-        click.echo(f"going on with {told} runs made before (--fresh forgets them)", err=True)
+    if campaign.runs_before:
+        what = "all was decided by" if campaign.decided else "going on with"
+        click.echo(f"{what} {campaign.runs_before:,} runs made before {_age(campaign)}(--fresh forgets them)", err=True)
+    for source in campaign.plan.sources:
+        if source.eps == 0:
+            click.echo(f"note: metric {source.name} has no --eps: noise in it may keep options undecided", err=True)
     try:
         if quiet or not screen.is_terminal:
             for _ in campaign.steps(budget):
@@ -181,6 +241,12 @@ class _Seldom:
             self.value = self.call()
             self.due = began + max(self.least, 20 * (time.monotonic() - began))
         return self.value
+
+
+def _age(campaign: Campaign) -> str:
+    last = max((at for *_, at in campaign.study.observations()), default=time.time())
+    seconds = time.time() - last
+    return f"({_duration(seconds)} ago) " if seconds > 60 else ""
 
 
 def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
@@ -225,15 +291,19 @@ def _report(
     else:
         screen.print(show.verdict_table(report.natural(table, sources)))
         screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
-        for name, why in campaign.study.withdrawn.items():
+        for name, why in report.left_out(campaign).items():
             screen.print(f"left out: {name}: {why}", style="yellow", markup=False, soft_wrap=True)
         for note in campaign.drift():
             screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
-        if campaign.progress.waited:
-            busy = f"the machine was busy before {campaign.progress.waited} of {campaign.progress.runs} runs"
-            screen.print(busy, style="dim")
+        done = campaign.progress
+        if 10 * done.short > done.runs > 0:
+            short = f"note: {done.short} of {done.runs} runs took no longer than their shell: times are uncertain"
+            screen.print(short, style="yellow", soft_wrap=True)
+        if done.busy:
+            screen.print(f"the machine was busy before {done.busy} of {done.runs} runs", style="dim")
     for path in map(Path, export):
-        path.write_text(report.as_text(campaign, {".json": "json", ".csv": "csv", ".md": "markdown"}[path.suffix]))
+        form = {".json": "json", ".csv": "csv", ".md": "markdown"}[path.suffix]
+        path.write_text(report.as_text(campaign, form), encoding="utf-8")
     if page is not None:
         page.write_text(report.as_html(campaign), encoding="utf-8")
     if picture is not None:
@@ -255,10 +325,10 @@ def _pairs(texts: tuple[str, ...], what: str) -> dict[str, str]:
     return pairs
 
 
-def _seconds(text: str, what: str) -> float:
+def _seconds(text: str, what: str, other: str = "") -> float:
     found = DURATION.fullmatch(text.strip())
     if found is None:
-        raise InvalidInput(f"{what} must be a duration such as 30s, 5m or 1h, got {text!r}")
+        raise InvalidInput(f"{what} must be {other}a duration such as 30s, 5m or 1h, got {text!r}")
     return float(found[1]) * SECONDS[found[2]]
 
 
@@ -267,7 +337,7 @@ def _budget(text: str | None) -> Callable[[Progress], bool]:
         return lambda progress: False
     if text.isdecimal():
         return lambda progress: progress.runs >= int(text)
-    seconds, began = _seconds(text, "--budget"), time.monotonic()
+    seconds, began = _seconds(text, "--budget", "a number of runs, or "), time.monotonic()
     return lambda progress: time.monotonic() - began >= seconds
 
 

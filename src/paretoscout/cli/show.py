@@ -31,7 +31,10 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     head = Text(f"{counted}\nGuarantee: {table.guarantee}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for heading in headings(table):
-        grid.add_column(Text(heading), justify="right" if heading == "n" else "left", no_wrap=True)
+        named = heading in ("option", "verdict")  # names may be long, numbers are never cut
+        grid.add_column(
+            Text(heading), justify="right" if heading == "n" else "left", no_wrap=not named, overflow="fold"
+        )
     for k in front_first(table):
         grid.add_row(*map(plain, cells(table, k)), style=_MARKS[table.verdicts[k]][1])
     remark = [Text(table.remark, style="yellow")] if table.remark else []

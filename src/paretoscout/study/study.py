@@ -254,6 +254,14 @@ class Study:
         return list(self.verdicts().front)
 
     @property
+    def open_guards(self) -> list[str]:
+        """Arms of which it is not known yet whether they keep all guards."""
+        with self._reading() as replica:
+            return [
+                replica.arms[arm] for arm in replica.present if not replica.keeps(arm) and replica.breaks(arm) is None
+            ]
+
+    @property
     def takes_unasked(self) -> bool:
         """Whether the algorithm can take outcomes that it did not ask for."""
         with self._reading() as replica:
