@@ -19,10 +19,11 @@ from ..errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from ..algorithms.contract import Settings
-    from ..bench import Campaign, Progress
+    from ..bench import Campaign, Plan, Progress
 
 DECIDED, UNDECIDED_EXIT, DOMINATED_EXIT, INTERRUPTED_EXIT = 0, 3, 4, 130
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)")
+FORMS = {".json": "json", ".csv": "csv", ".md": "markdown"}
 SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -63,7 +64,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
     "--on-failure", type=click.Choice(["drop", "stop"]), default="drop", show_default=True, help="Of an option."
 )
 @click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
-@click.option("--features", is_flag=True, help="Tell the algorithm the variables as contexts.")
+@click.option("--features", is_flag=True, help="Let the algorithm learn from the variables.")
 @click.option("--seed", default=0, show_default=True, help="Of the algorithm's choices.")
 @click.option("--storage", envvar="PARETOSCOUT_STORAGE", help="Where runs are kept.  [default: paretoscout.db]")
 @click.option("--fresh", is_flag=True, help="Forget earlier runs of the same bench.")
@@ -71,22 +72,18 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option(
     "--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write a report that works offline."
 )
-@click.option("--export", multiple=True, metavar="FILE", help="Write FILE.json, FILE.csv or FILE.md; repeat.")
+@click.option(
+    "--export",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write FILE.json, FILE.csv or FILE.md; repeat.",
+)
 @click.option(
     "--fail-if-dominated", multiple=True, metavar="NAME", help="Exit code 4 if this option is dominated; repeat."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead.")
-def bench(
-    commands: tuple[str, ...],
-    variables: tuple[str, ...],
-    names: tuple[str, ...],
-    metrics: tuple[str, ...],
-    eps: tuple[str, ...],
-    export: tuple[str, ...],
-    as_json: bool,
-    **rest: Any,
-) -> None:
-    """Run COMMANDs, each an option, in the order that tells most, until it is proven which are worth having.
+def bench(**given: Any) -> None:
+    """Run COMMANDs, each an option, in turns, until it is proven which are worth having.
 
     Ctrl-C keeps all runs; the same command again goes on with them.
 
@@ -94,83 +91,79 @@ def bench(
     """
     try:
         with _ended_by_signals():
-            sys.exit(_bench(commands, variables, names, metrics, eps, export, as_json, rest))
+            sys.exit(_bench(given))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED_EXIT)
 
 
-def _bench(
-    commands: tuple[str, ...],
-    variables: tuple[str, ...],
-    names: tuple[str, ...],
-    metrics: tuple[str, ...],
-    eps: tuple[str, ...],
-    export: tuple[str, ...],
-    as_json: bool,
-    rest: dict[str, Any],
-) -> int:
+def _bench(given: dict[str, Any]) -> int:
     """Check everything, then run; return the exit code."""
-    from .. import checks
-    from ..bench import Campaign, Plan, options_of, report, source_of, variables_of
+    from ..bench import Campaign, report
     from . import show
 
-    given, units = _pairs(eps, "--eps"), _pairs(rest["unit"], "--unit")
-    sources = tuple(source_of(text, given, units) for text in metrics or ("time", "rss"))
-    for what, name in [*(("--eps", name) for name in given), *(("--unit", name) for name in units)]:
-        if name not in [source.name for source in sources]:
-            raise InvalidInput(
-                f"{what} must be of a metric ({', '.join(source.name for source in sources)}), got {name!r}"
-            )
-    options = options_of(
-        commands,
-        variables_of(variables),
-        names,
-        setup=rest["setup"],
-        prepare=rest["prepare"],
-        cleanup=rest["cleanup"],
-        shell=rest["shell"],
-    )
-    for name in rest["fail_if_dominated"]:
-        if name not in [option.name for option in options]:
-            raise InvalidInput(f"--fail-if-dominated must name an option, got {name!r}")
-    for path in map(Path, export):
-        if path.suffix not in (".json", ".csv", ".md"):
-            raise InvalidInput(f"--export must end in .json, .csv or .md, got {path.name!r}")
-    for out in filter(None, (*map(Path, export), rest["picture"], rest["page"])):
-        if not out.absolute().parent.is_dir():
-            raise InvalidInput(f"results must go into a folder that exists, got {out}")
-    if rest["picture"] is not None and rest["picture"].suffix not in (".png", ".svg", ".pdf"):
-        raise InvalidInput(f"--picture must end in .png, .svg or .pdf, got {rest['picture'].name!r}")
-    plan = Plan(
-        options=tuple(options),
-        sources=sources,
-        delta=checks.number("--delta", rest["delta"], above=0.0, below=1.0),
-        algorithm=_algorithm(rest["algorithm"], rest["features"]),
-        seed=rest["seed"],
-        warmup=rest["warmup"],
-        folder=rest["cwd"],
-        environment=tuple(_pairs(rest["env"], "--env").items()),
-        stdin=None if rest["stdin"] is None else str(Path(rest["stdin"]).absolute()),
-        timeout=None if rest["timeout"] is None else _seconds(rest["timeout"], "--timeout"),
-        use_features=rest["features"],
-    )
-    budget = _budget(rest["budget"])
-    if rest["fresh"]:
+    plan, budget, storage = _plan(given), _budget(given["budget"]), given["storage"]
+    _check_results(given, [option.name for option in plan.options])
+    if given["fresh"]:
         plan.study("memory")  # what is wrong is said before anything is lost
-        _forget(plan, rest["storage"])
-    campaign = Campaign(plan, rest["storage"], stop_on_failure=rest["on_failure"] == "stop")
+        _forget(plan, storage)
+    campaign = Campaign(plan, storage, stop_on_failure=given["on_failure"] == "stop")
     screen = show.console()
-    interrupted = _work(campaign, budget, screen, quiet=as_json)
-    _report(campaign, screen, export, as_json, rest["picture"], rest["page"])
+    interrupted = _work(campaign, budget, screen, quiet=given["as_json"])
+    _report(campaign, screen, given)
     if interrupted:
-        if rest["storage"] != "memory":
+        if storage != "memory":
             click.echo("interrupted: the same command goes on from here", err=True)
         return INTERRUPTED_EXIT
     table = report.verdicts(campaign)
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
-    if any(verdicts.get(name, "dominated") == "dominated" for name in rest["fail_if_dominated"]):
+    if any(verdicts.get(name, "dominated") == "dominated" for name in given["fail_if_dominated"]):
         return DOMINATED_EXIT
     return DECIDED if campaign.decided else UNDECIDED_EXIT
+
+
+def _plan(given: dict[str, Any]) -> Plan:
+    from .. import checks
+    from ..bench import Plan, options_of, source_of, variables_of
+
+    pairs = {what: _pairs(given[what], f"--{what}") for what in ("eps", "unit", "env")}
+    sources = tuple(source_of(text, pairs["eps"], pairs["unit"]) for text in given["metrics"] or ("time", "rss"))
+    metrics = [source.name for source in sources]
+    for what in ("eps", "unit"):
+        for name in pairs[what]:
+            if name not in metrics:
+                raise InvalidInput(f"--{what} must be of a metric ({', '.join(metrics)}), got {name!r}")
+    options = options_of(
+        given["commands"],
+        variables_of(given["variables"]),
+        given["names"],
+        **{what: given[what] for what in ("setup", "prepare", "cleanup", "shell")},
+    )
+    return Plan(
+        options=tuple(options),
+        sources=sources,
+        delta=checks.number("--delta", given["delta"], above=0.0, below=1.0),
+        algorithm=_algorithm(given["algorithm"], given["features"]),
+        seed=given["seed"],
+        warmup=given["warmup"],
+        folder=given["cwd"],
+        environment=tuple(pairs["env"].items()),
+        stdin=None if given["stdin"] is None else str(Path(given["stdin"]).absolute()),
+        timeout=None if given["timeout"] is None else _seconds(given["timeout"], "--timeout"),
+        use_features=given["features"],
+    )
+
+
+def _check_results(given: dict[str, Any], names: list[str]) -> None:
+    """Refuse what could not be written, or said, in the end."""
+    for name in given["fail_if_dominated"]:
+        if name not in names:
+            raise InvalidInput(f"--fail-if-dominated must name an option, got {name!r}")
+    for option, suffixes in (("export", tuple(FORMS)), ("picture", (".png", ".svg", ".pdf")), ("page", ())):
+        for path in given[option] if option == "export" else filter(None, [given[option]]):
+            if suffixes and path.suffix not in suffixes:
+                raise InvalidInput(f"--{option} must end in {', '.join(suffixes)}, got {path.name!r}")
+            if not path.absolute().parent.is_dir():
+                raise InvalidInput(f"results must go into a folder that exists, got {path}")
 
 
 @contextlib.contextmanager
@@ -279,14 +272,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _report(
-    campaign: Campaign, screen: Any, export: tuple[str, ...], as_json: bool, picture: Path | None, page: Path | None
-) -> None:
+def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
     from ..bench import report
     from . import show
 
     table, sources = report.verdicts(campaign), campaign.plan.sources
-    if as_json:
+    if given["as_json"]:
         click.echo(report.as_text(campaign, "json"), nl=False)
     else:
         screen.print(show.verdict_table(report.natural(table, sources)))
@@ -301,16 +292,15 @@ def _report(
             screen.print(short, style="yellow", soft_wrap=True)
         if done.busy:
             screen.print(f"the machine was busy before {done.busy} of {done.runs} runs", style="dim")
-    for path in map(Path, export):
-        form = {".json": "json", ".csv": "csv", ".md": "markdown"}[path.suffix]
-        path.write_text(report.as_text(campaign, form), encoding="utf-8")
-    if page is not None:
-        page.write_text(report.as_html(campaign), encoding="utf-8")
-    if picture is not None:
+    for path in given["export"]:
+        path.write_text(report.as_text(campaign, FORMS[path.suffix]), encoding="utf-8")
+    if given["page"] is not None:
+        given["page"].write_text(report.as_html(campaign), encoding="utf-8")
+    if given["picture"] is not None:
         try:
             from .. import plots
 
-            plots.front(report.natural(table, sources, boxes=True), path=picture)
+            plots.front(report.natural(table, sources, boxes=True), path=given["picture"])
         except MissingExtra as missing:
             click.echo(f"no picture: {missing}", err=True)
 
