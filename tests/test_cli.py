@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -214,3 +215,12 @@ def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path: Path) -> None:
     assert "interrupted: what is finished follows" in errors
     assert "Traceback" not in errors
     assert (tmp_path / "1-multi-pfi.npz").exists()
+
+
+def test_terminals_that_know_only_ascii(tmp_path: Path) -> None:
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    plain.pop("PYTHONIOENCODING", None)
+    asked = [sys.executable, "-m", "paretoscout", "demo", "four-arms", "--out", str(tmp_path / "demo.png")]
+    done = subprocess.run(asked, env=plain, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"? front" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
@@ -65,8 +66,11 @@ class Commands(click.Group):
 def main() -> None:
     """Find the Pareto-optimal options among noisy ones, with a stated probability of being right.
 
-    Start with: paretoscout demo. Then, for options of your own: paretoscout create
+    Start with: paretoscout demo. Then, for commands: paretoscout bench; for options of your own: paretoscout create
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ★ shows a question mark
 
 
 for _command in (
