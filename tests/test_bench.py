@@ -94,12 +94,13 @@ def test_values_of_variables_are_never_read_by_a_shell(value: str, shell: bool, 
         (["x", "x"], {}, [], "different names"),
         (["x", "y"], {}, ["one"], "one for each option"),
         (["x {b}"], {"a": ["1"]}, [], "variable 'a' must be used"),
-        (["x $HOME"], {}, [], r"because of '\$HOME': add -S"),
+        (["x $HOME"], {}, [], r"because of '\$': add -S"),
         (["ls *.csv"], {}, [], "because of .*add -S"),
-        (["FOO=1 true"], {}, [], "because of 'FOO=1': add -S"),
+        (["FOO=1 true"], {}, [], "because of 'FOO=': add -S"),
         (["x | y"], {}, [], r"because of '\|': add -S"),
         (["x>y"], {}, [], "because of '>': add -S"),
-        (["x && y"], {}, [], "because of '&&': add -S"),
+        (["x && y"], {}, [], "because of '&': add -S"),
+        (["echo 'a {n}"], {"n": ["1"]}, [], "quotes that are closed"),
     ],
 )
 def test_bad_options_are_refused(commands: list[str], variables: Any, names: list[str], message: str) -> None:
@@ -364,8 +365,9 @@ def test_a_metric_that_is_not_there_fails_the_option(folder: Path) -> None:
 
 
 def test_what_is_quoted_needs_no_shell() -> None:
-    (option,) = options_of(["grep 'a|b' \"x > y\" it's'"], {}, setup="echo 'a;b'")
-    assert option.command == "grep 'a|b' \"x > y\" it's'"
+    for command in ("grep 'a|b' \"x > y\"", "find . -exec true {} \\;", 'grep --regexp="a | b" f', "x -e's/a * b/$c/'"):
+        (option,) = options_of([command], {}, setup="echo 'a;b'")
+        assert option.command == command
     assert options_of(["x | y > z"], {}, shell=True)[0].command == "x | y > z"
 
 
@@ -376,6 +378,10 @@ def test_braces_that_are_no_variable_stay() -> None:
     assert option.command == "echo ${n} 1"
     with pytest.raises(InvalidInput, match="must be plain letters within quotes"):
         options_of(["echo '{n}'"], {"n": ["$(touch x)"]}, shell=True)
+    with pytest.raises(InvalidInput, match="must be plain letters within quotes"):
+        options_of(['echo --msg="a {n} b"'], {"n": ["$(touch x)"]}, shell=True)
+    with pytest.raises(InvalidInput, match="variable 'n' must be used"):
+        options_of(["echo ${n}"], {"n": ["1", "2"]}, shell=True)
     assert options_of(["echo '{n}'"], {"n": ["a.txt"]}, shell=True)[0].command == "echo 'a.txt'"
 
 
@@ -463,7 +469,7 @@ def test_a_bench_belongs_to_its_folder(folder: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--delta", "1.9"], "--delta must be"),
+        (["--delta", "1.9"], "delta of a bench must be"),
         (["-m", "time<=abc"], "limit of metric 'time' must be a number, got 'abc'"),
         (["-m", "exit", "--eps", "exit=5%"], "must be a number such as 0.05"),
         (["-m", "size@x<=100"], "size<=100=size@PATH"),
@@ -521,7 +527,13 @@ def test_setup_prepare_and_cleanup(folder: Path) -> None:
 def test_ctrl_c_keeps_all_runs_and_leaves_nothing_running(folder: Path, end: signal.Signals) -> None:
     mine = f"1.{os.getpid()}"  # a length of sleep that nobody else sleeps
     command = [sys.executable, "-m", "paretoscout", "bench", "-L", f"s=0.20,0.21,{mine}", "sleep {s}", "-m", "time"]
-    process = subprocess.Popen([*command, "--warmup", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, "--warmup", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     store = folder / "paretoscout.db"
     for _ in range(600):  # the first start compiles
         time.sleep(0.1)
@@ -530,7 +542,10 @@ def test_ctrl_c_keeps_all_runs_and_leaves_nothing_running(folder: Path, end: sig
     assert running(f"sleep {mine}"), "interrupted in the middle of a run"
     launchers = children(process.pid)
     assert launchers
-    process.send_signal(end)
+    if end == signal.SIGHUP:
+        os.killpg(process.pid, end)  # a terminal that is closed
+    else:
+        process.send_signal(end)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "the same command goes on" in stderr
@@ -653,6 +668,26 @@ def test_rivals_are_worth_having_themselves() -> None:
     logs = np.log([[10.0, 5.0], [20.0, 5.0], [30.0, 6.0]])
     proven = table(logs, np.full((3, 2), 0.001), ("front", "dominated", "dominated"), (None, "a", "b"))
     assert judged(proven, SOURCES)[0].rivals == (None, "a", "a")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_chains_leave_somebody_standing_whatever_the_order(order: int) -> None:
+    """Each is pointless beside the next: the first and the last are five times eps apart."""
+    values = np.array([[0.9 * k, 10.0 - k] for k in range(6)])[::order]
+    sources = (source_of("a:min=json@a", {"a": "1"}), source_of("b:min=json@b", {"b": "0.1"}))
+    chain = table(values, np.zeros((6, 2)), ("front",) * 6, (None,) * 6)
+    practical, _ = judged(chain, sources)
+    assert practical.verdicts[::order] == ("dominated", "front") * 3
+    for verdict, rival in zip(practical.verdicts, practical.rivals, strict=True):
+        assert verdict == "front" or practical.verdicts[practical.arms.index(rival or "")] == "front"
+
+
+def test_a_certain_tie_leaves_the_doubt_about_the_rest() -> None:
+    sources = (source_of("time", {}), source_of("x:min=json@x", {}))
+    same = table([[3.0, 5.0], [3.1, 5.0]], [[0.09, 0.0], [0.09, 0.0]], ("front", "undecided"), (None, "a"))
+    practical, doubts = judged(same, sources)
+    assert practical.verdicts == ("front", "undecided")
+    assert [(doubt.arm, doubt.rival) for doubt in doubts] == [(1, 0)]
 
 
 def test_rounding_makes_nothing_pointless() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -15,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..algorithms.contract import Settings
-from ..errors import InvalidInput
+from ..errors import Conflict, InvalidInput
 from ..problem import Metric
 from ..storage import Storage
 from ..study import Guard, Study, Trial
@@ -24,7 +26,7 @@ from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
 from .practical import Doubt, block, hardly_known, judged
-from .run import Run, Runner
+from .run import LauncherGone, Run, Runner
 
 #: A short fixed piece of work, timed before every run: how fast is the machine at the moment?
 REFERENCE_LOOPS = 3_000
@@ -52,6 +54,9 @@ class Plan:
     stdin: str | None = None
     timeout: float | None = None
     use_features: bool = False  # tell the algorithm the variables as contexts
+
+    def __post_init__(self) -> None:
+        checks.number("delta of a bench", self.delta, above=0.0, below=1.0)
 
     def name(self) -> str:
         """Return a name for the study that changes with everything that changes the answer."""
@@ -143,6 +148,7 @@ class Campaign:
         self._ready: set[str] = set()
         self._runner: Runner
         self._may_choose = self.study.takes_unasked  # or else only the algorithm may
+        self._turn = 0
         self._waiting: list[str] = []  # what is left of the block
         self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
@@ -182,7 +188,8 @@ class Campaign:
                 yield self.progress
                 continue
             except BaseException:
-                study.fail(trial, "interrupted")
+                with contextlib.suppress(Conflict):  # told, just before
+                    study.fail(trial, "interrupted")
                 raise
             self.progress.runs += 1
             yield self.progress
@@ -221,8 +228,12 @@ class Campaign:
             name = self._waiting.pop()
             if name not in self.progress.dropped:
                 return self._asked(name)
-        if not self._may_choose or (self.plan.use_features and not self.study.done):
+        if not self._may_choose:
             return None if self.study.done else self._asked(None)
+        if self.plan.use_features and not self.study.done and not self.decided:
+            self._turn = (self._turn + 1) % (len(self.by_name) + 1)
+            if self._turn:  # and now and then a block, for the algorithm may think that it knows all
+                return self._asked(None)
         self._waiting = self._rng.permutation(self._block()).tolist()
         return self._asked(self._waiting.pop()) if self._waiting else None
 
@@ -238,6 +249,7 @@ class Campaign:
             self._ready.add(option.name)
         self._wait_until_quiet()
         done = self._once(option)
+        self.progress.short += option.shell and done.seconds < self.progress.shell_seconds
         try:
             return {source.name: source.value(done, option.variables) for source in self.plan.sources}
         except NoValue as problem:
@@ -279,14 +291,14 @@ class Campaign:
                 timeout=self.plan.timeout if timed else None,
                 capture=self.capture and timed,
             )
+        except LauncherGone:
+            raise
         except InvalidInput as problem:
             raise _OptionFailed(str(problem)) from None
         if not option.shell or not timed:
             return done
-        without = done.seconds - self.progress.shell_seconds
-        if without < 0.5 * done.seconds:  # what is left would be noise
-            self.progress.short += 1
-        return Run(**{**vars(done), "seconds": max(without, 0.5 * done.seconds)})
+        # of a command that takes no longer than its shell, noise would be left
+        return Run(**{**vars(done), "seconds": max(done.seconds - self.progress.shell_seconds, 0.5 * done.seconds)})
 
     def _shell(self) -> float:
         """What it takes to start a shell that does nothing."""

@@ -68,10 +68,11 @@ def options_of(
         raise InvalidInput("bench must have at least one command, got none")
     texts = [text for text in (*commands, setup, prepare, cleanup) if text is not None]
     for text in texts:
+        quotes_of(text)
         if not shell:
             _check_no_shell_needed(text)
     for name in variables:
-        if f"{{{name}}}" not in "".join(texts):
+        if not any(re.search(rf"(?<!\$)\{{{name}\}}", text) for text in texts):
             raise InvalidInput(f"variable {name!r} must be used, as {{{name}}}, got: {'; '.join(texts)}")
     options = []
     for command, values in itertools.product(commands, itertools.product(*variables.values())):
@@ -125,35 +126,50 @@ def filled(template: str, values: Mapping[str, str], shell: bool) -> str:
 
 def _check_not_within_quotes(template: str, values: Mapping[str, str]) -> None:
     """Refuse values that need quotes for the shell where there are quotes already."""
-    for token in _tokens(template):
-        for name in PLACE.findall(token) if "'" in token or '"' in token else ():
-            if name in values and not _plain(values[name]):
-                raise InvalidInput(
-                    f"value of variable {name!r} must be plain letters within quotes, for a shell, got "
-                    f"{values[name]!r} in {token}: leave the quotes out, values are quoted"
-                )
-
-
-def _tokens(command: str) -> list[str]:
-    """Split a command as a shell does, with quotes left in place; nothing where they are left open."""
-    reader = shlex.shlex(command, posix=False, punctuation_chars=True)
-    reader.whitespace_split, reader.commenters = True, ""
-    try:
-        return list(reader)
-    except ValueError:
-        return []  # refused when it is run
+    quotes = quotes_of(template)
+    for place in PLACE.finditer(template):
+        if place[1] in values and not _plain(values[place[1]]) and quotes[place.start()]:
+            raise InvalidInput(
+                f"value of variable {place[1]!r} must be plain letters within quotes, for a shell, got "
+                f"{values[place[1]]!r} in {template}: leave the quotes out, values are quoted"
+            )
 
 
 def _check_no_shell_needed(command: str) -> None:
     """Refuse what somebody meant for a shell, outside of quotes: pipes, wildcards, variables of the environment."""
-    for position, token in enumerate(_tokens(command)):
-        if "'" in token or '"' in token or "\\" in token:
-            continue
-        meant = set(token) <= set("();<>|&") or set(token) & set("$`*?") or token.startswith("~")
-        if meant or (position == 0 and re.match(r"\w+=", token)):
-            raise InvalidInput(
-                f"command must go to a shell to be understood because of {token!r}: add -S, or quote it: {command}"
-            )
+    starts = {0, *(k + 1 for k, letter in enumerate(command) if letter.isspace())}
+    meant = [
+        letter
+        for k, (letter, quote) in enumerate(zip(command, quotes_of(command), strict=True))
+        if not quote and (letter in "();<>|&$`*?" or (letter == "~" and k in starts))
+    ]
+    meant += re.findall(r"^\s*(\w+=)", command)
+    if meant:
+        raise InvalidInput(
+            f"command must go to a shell to be understood because of {meant[0]!r}: add -S, or quote it: {command}"
+        )
+
+
+def quotes_of(command: str) -> list[str]:
+    """Return for each letter of a command by what it is quoted: nothing, one of the two quotes, or a backslash.
+
+    >>> quotes_of("a 'b'")
+    ['', '', "'", "'", "'"]
+    """
+    marks: list[str] = []
+    within, escaped = "", False
+    for letter in command:
+        if escaped or (letter == "\\" and within != "'"):
+            marks.append("\\")
+            escaped = not escaped
+        elif letter in ("'", '"') and within in ("", letter):
+            marks.append(letter)
+            within = "" if within else letter
+        else:
+            marks.append(within)
+    if within or escaped:
+        raise InvalidInput(f"command must have quotes that are closed, got {command}")
+    return marks
 
 
 def _plain(value: str) -> bool:

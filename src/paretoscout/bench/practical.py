@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +45,19 @@ def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True
     lead, width, rounding = _compared(table, sources)
     # [k, j]: for sure, j is better than k in some metric, and in none worse by more than eps
     pointless = np.asarray((lead - width >= -eps - rounding).all(axis=2) & (lead - width > rounding).any(axis=2))
-    for k, j in np.argwhere(pointless):
-        if "dominated" not in (verdicts[k], verdicts[j]):
-            verdicts[k], rivals[k] = "dominated", table.arms[j]
-    # what is the same up to eps in some metric is not beaten in it, as little as it may be known of the others
     standing = [k for k, verdict in enumerate(verdicts) if verdict != "dominated"]
+    for k, j in _settled(standing, pointless):
+        verdicts[k], rivals[k] = "dominated", table.arms[j]
+    standing = [k for k in standing if verdicts[k] != "dominated"]
+    # what is the same up to eps in some metric is not beaten in it, as little as may be known of the others
     safe = np.asarray((lead + width <= eps + rounding).any(axis=2))
     for k in standing:
-        if all(safe[k, j] for j in standing if j != k):
+        if table.counts[k] == 0:
+            verdicts[k] = "undecided"
+        elif all(safe[k, j] for j in standing if j != k):
             verdicts[k] = "front"
     front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
-    times = _times_the_runs(lead, width + rounding, eps)
+    times = _times_the_runs(lead, width, eps, rounding)
     doubts = [
         Doubt(k, j, float(times[k, j])) for k in front for j in front if doubting and np.isfinite(times[k, j])
     ]  # fmt: skip
@@ -109,14 +112,33 @@ def _compared(table: VerdictTable, sources: Sequence[Source]) -> tuple[FloatArra
     return values[None] - values[:, None], table.radii[None] + table.radii[:, None], sizes[None] + sizes[:, None]
 
 
-def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray) -> FloatArray:
+def _settled(standing: Sequence[int], pointless: Any) -> list[tuple[int, int]]:
+    """Return who is pointless beside whom, such that the latter stands.
+
+    "Pointless" allows eps, so it makes chains and even rings. What is pointless beside nobody stands; what is pointless
+    beside that is out; and so on with the rest, whatever the order of the options. A ring stands.
+    """
+    left, out = list(standing), []
+    while left:
+        stands = [k for k in left if not any(pointless[k, j] for j in left)] or left
+        beaten = {
+            k: next(j for j in stands if pointless[k, j])
+            for k in left
+            if k not in stands and pointless[k, stands].any()
+        }
+        out += beaten.items()
+        left = [k for k in left if k not in stands and k not in beaten]
+    return out
+
+
+def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray, rounding: FloatArray) -> FloatArray:
     """By which factor the runs must grow to prove that k is pointless beside j.
 
     Infinite where it does not seem so by the estimates: j should be better by more than eps in some metric, and in none
     worse by more than half of it, for then it can be proven. Where eps is 0 and the interval does not say so already,
     it may take for ever.
     """
-    certain_better, certain_equal = lead - width > 0.0, lead - width >= -eps
+    certain_better, certain_equal = lead - width > rounding, lead - width >= -eps - rounding
     seems_better = (lead > eps) & (eps > 0.0)
     seems_equal = (lead >= -0.5 * eps) & (eps > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

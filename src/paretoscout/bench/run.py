@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,10 @@ STDOUT_TAIL, STDERR_TAIL = 1_000_000, 2_000
 #: How long a command that is told to end may take to do so.
 PATIENCE = 2.0
 LAUNCHER = Path(__file__).with_name("launcher.py")
+
+
+class LauncherGone(InvalidInput):
+    """Nothing can be run any more."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,9 @@ class Runner:
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.launcher = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())], pass_fds=[theirs.fileno()]
+                [sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # what ends this process group is for us to hand on
             )
 
     def close(self) -> None:
@@ -123,7 +130,8 @@ class Runner:
             _signal(pid, signal.SIGTERM)
             insisting = threading.Timer(PATIENCE, _signal, [pid, signal.SIGKILL])
             insisting.start()
-            self._answer()
+            with contextlib.suppress(LauncherGone):
+                self._answer()
             insisting.cancel()
             raise
         finally:
@@ -134,7 +142,7 @@ class Runner:
     def _answer(self) -> Any:
         data = self.channel.recv(1 << 16)
         if not data:
-            raise InvalidInput("the process that starts commands is gone")
+            raise LauncherGone("the process that starts commands is gone")
         return marshal.loads(data)
 
 
@@ -142,7 +150,7 @@ class _Tail:
     """Reads all that comes and keeps the last of it: a command may write gigabytes."""
 
     def __init__(self, most: int) -> None:
-        self.most, self.kept = most, b""
+        self.most, self.chunks, self.size = most, deque[bytes](), 0
         if most == 0:
             self.end, self.thread = os.open(os.devnull, os.O_WRONLY), None
             return
@@ -153,13 +161,16 @@ class _Tail:
     def _read(self, fd: int) -> None:
         with contextlib.closing(os.fdopen(fd, "rb", buffering=0)) as pipe:
             while chunk := pipe.read(1 << 16):
-                self.kept = (self.kept + chunk)[-self.most :]
+                self.chunks.append(chunk)
+                self.size += len(chunk)
+                while self.size - len(self.chunks[0]) >= self.most:
+                    self.size -= len(self.chunks.popleft())
 
     def text(self) -> str:
         """Return what was kept, once the last one who could write is gone."""
         if self.thread is not None:
             self.thread.join(PATIENCE)  # somebody outside the group may hold the other end
-        return self.kept.decode(errors="replace")
+        return b"".join(self.chunks)[-self.most :].decode(errors="replace")
 
 
 class _Timeout:

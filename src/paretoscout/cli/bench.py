@@ -122,7 +122,6 @@ def _bench(given: dict[str, Any]) -> int:
 
 
 def _plan(given: dict[str, Any]) -> Plan:
-    from .. import checks
     from ..bench import Plan, options_of, source_of, variables_of
 
     pairs = {what: _pairs(given[what], f"--{what}") for what in ("eps", "unit", "env")}
@@ -141,7 +140,7 @@ def _plan(given: dict[str, Any]) -> Plan:
     return Plan(
         options=tuple(options),
         sources=sources,
-        delta=checks.number("--delta", given["delta"], above=0.0, below=1.0),
+        delta=given["delta"],
         algorithm=_algorithm(given["algorithm"], given["features"]),
         seed=given["seed"],
         warmup=given["warmup"],
