@@ -118,17 +118,14 @@ def _settled(standing: Sequence[int], pointless: Any) -> list[tuple[int, int]]:
     "Pointless" allows eps, so it makes chains and even rings. What is pointless beside nobody stands; what is pointless
     beside that is out; and so on with the rest, whatever the order of the options. A ring stands.
     """
-    left, out = list(standing), []
+    left = list(standing)
+    out: dict[int, int] = {}
     while left:
         stands = [k for k in left if not any(pointless[k, j] for j in left)] or left
-        beaten = {
-            k: next(j for j in stands if pointless[k, j])
-            for k in left
-            if k not in stands and pointless[k, stands].any()
-        }
-        out += beaten.items()
-        left = [k for k in left if k not in stands and k not in beaten]
-    return out
+        left = [k for k in left if k not in stands]
+        out |= {k: next(j for j in stands if pointless[k, j]) for k in left if pointless[k, stands].any()}
+        left = [k for k in left if k not in out]
+    return list(out.items())
 
 
 def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray, rounding: FloatArray) -> FloatArray:
