@@ -255,6 +255,7 @@ def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
         runs = (outlook().samples if not campaign.study.done else 0.0) + runs_for(*campaign.judged())
         seconds = runs * progress.seconds / max(progress.runs, 1)
         ahead = f"about {runs:,.0f} more runs, {_duration(seconds)}" if math.isfinite(runs) else "very many more runs"
+        ahead = ahead if runs else "a few more runs, to know the values"
     else:
         ahead = f"{int((table.counts > 0).sum())} of {len(table.arms)} options measured for the first time"
     return Group(show.verdict_table(report.natural(table, campaign.plan.sources)), Text(ahead, style="dim"))
