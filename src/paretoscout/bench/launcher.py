@@ -52,9 +52,10 @@ def serve(channel: socket.socket) -> None:
 
 def end_if_alone(pid: int, channel: socket.socket) -> None:
     """Wait for a command to end, and end it with all it started if the one who asked for it is gone."""
-    if not hasattr(os, "pidfd_open"):
-        return  # not Linux: wait4 waits
-    ended = os.pidfd_open(pid)
+    try:
+        ended = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return  # not a recent Linux: wait4 waits
     try:
         ready, _, _ = select.select([ended, channel.fileno()], [], [])
         if ended not in ready:  # the other side says nothing while a command runs: it has closed
