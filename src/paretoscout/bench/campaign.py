@@ -120,7 +120,6 @@ class Plan:
 class Progress:
     """What has happened so far."""
 
-    study: Study
     runs: int = 0  # in this process
     busy: int = 0  # runs before which the machine was busy
     waited: int = 0  # times that it was waited for
@@ -143,7 +142,7 @@ class Campaign:
         self.by_name = {option.name: option for option in plan.options}
         self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
         self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
-        self.progress = Progress(self.study)
+        self.progress = Progress()
         self.runs_before = self.study.counts()["told"]
         self._ready: set[str] = set()
         self._runner: Runner
