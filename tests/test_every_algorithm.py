@@ -364,7 +364,10 @@ def test_state_classes_have_unique_names() -> None:
     [
         {"eps": np.full(1, 0.1)},
         {"sigma": np.full(3, 0.1)},
-        {"sigma": np.array([0.1, np.nan])},
+        {"sigma": np.array([[0.1, np.nan]] * 3 + [[0.1, 0.1]])},
+        {"sigma": [-0.1, 0.1]},
+        {"exact": [1, 0]},
+        {"entered": [0, 1]},
         {"eps": -0.1},
         {"delta": -3.0},
         {"delta": 1.0},

@@ -126,7 +126,7 @@ def test_equals_the_twin_decision_by_decision(title: str, eps: float | None) -> 
     norm = np.full(L, setup.theta_max) if settings.norm is None else np.array(settings.norm) / setup.scales
     for t in range(60):
         assert setup.sigma is not None
-        eta = twin.anytime(setup.sigma, 0.1, norm)
+        eta = twin.anytime(setup.sigma[0], 0.1, norm)
         if settings.exploration is not None:
             eta = np.full(L, settings.exploration) / setup.scales
         question = session.ask()

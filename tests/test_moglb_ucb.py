@@ -156,7 +156,7 @@ def test_equals_the_twin_decision_by_decision(title: str) -> None:
     elif settings.reward_bound is not None:
         reach = D + np.full(L, settings.reward_bound) / units.scales
     else:
-        reach, level = 2 * D + setup.sigma * np.sqrt(2 * np.log(4 * L * T / 0.1)), 2 * level
+        reach, level = 2 * D + setup.sigma[0] * np.sqrt(2 * np.log(4 * L * T / 0.1)), 2 * level
     twin = NaiveMoglb(
         contexts / longest,
         L,

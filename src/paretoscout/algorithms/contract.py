@@ -10,8 +10,12 @@ import numpy as np
 
 from .. import checks
 from ..errors import InvalidInput, NotSupported
-from ..kernels.arrays import FloatArray
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.dispatch import Basis, Verdicts, implement
+
+
+#: What of delta goes to the arms there are at the beginning; of the rest, the r-th addition of arms gets RESERVE / 2^r.
+AT_THE_BEGINNING, RESERVE = 0.95, 0.05
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Setup:
     n_metrics: int
     eps: FloatArray  # (L,) differences that do not matter
     delta: float  # probability of error that is allowed
-    sigma: FloatArray | None  # (L,) noise scale; None: nobody knows it
+    sigma: FloatArray | None  # (K, L) noise scale; NaN in all of a column, or None: nobody knows it
     contexts: FloatArray | None = None  # (K, d)
     theta_max: float | None = None  # largest norm of a column of the parameters, where it is known
     link: str = "identity"  # or "logistic": a mean is 1 / (1 + exp(-z)) of what is linear in the contexts
@@ -34,6 +38,8 @@ class Setup:
     # one number stands for all
     cost: FloatArray = 1.0  # type: ignore[assignment]  # (K,) what one sample of each arm costs
     scales: FloatArray = 1.0  # type: ignore[assignment]  # (L,) what one scaled unit is, in the metrics' own units
+    exact: BoolArray = False  # type: ignore[assignment]  # (L,) whether a number that never varied is certain
+    entered: IntArray = 0  # type: ignore[assignment]  # (K,) 0: there at the beginning; r: came with the r-th addition
 
     def __post_init__(self) -> None:
         L = checks.whole("n_metrics of a setup", self.n_metrics, least=1)
@@ -46,7 +52,13 @@ class Setup:
         if not (checked["scales"] > 0).all():
             raise InvalidInput(f"scales of a setup must be above 0, got {self.scales!r}")
         if self.sigma is not None:
-            checked["sigma"] = checks.per_metric("sigma of a setup", self.sigma, L, least=0.0)
+            checked["sigma"] = self._checked_sigma()
+        exact, entered = np.asarray(self.exact), np.asarray(self.entered)
+        if exact.shape not in ((), (L,)) or exact.dtype != np.bool_:
+            raise InvalidInput(f"exact of a setup must be {L} booleans, one per metric, got {self.exact!r}")
+        if entered.shape not in ((), (self.n_arms,)) or entered.dtype.kind not in "iu" or entered.min() < 0:
+            raise InvalidInput(f"entered of a setup must be {self.n_arms} whole numbers, got {self.entered!r}")
+        checked["exact"], checked["entered"] = np.full(L, exact), np.full(self.n_arms, entered, np.int64)
         if self.bounds is not None:
             bounds = checked["bounds"] = checks.floats("bounds of a setup", self.bounds)
             if bounds.shape != (L, 2) or not (bounds[:, 0] < bounds[:, 1]).all():
@@ -71,11 +83,34 @@ class Setup:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
+    def _checked_sigma(self) -> FloatArray | None:
+        """Return sigma for each arm and metric, from one number, one per metric, or all; None where none is known."""
+        K, L, what = self.n_arms, self.n_metrics, "sigma of a setup"
+        sigma = checks.floats(what, self.sigma)
+        if sigma.shape not in ((), (L,), (K, L)):
+            raise InvalidInput(f"{what} must be one number, {L} of them (one per metric) or {K} x {L}, got {sigma!r}")
+        sigma = np.array(np.broadcast_to(sigma, (K, L)))
+        unknown = np.isnan(sigma)
+        if (unknown.any(axis=0) != unknown.all(axis=0)).any():
+            raise InvalidInput(f"{what} must be known for all arms of a metric or for none, got {self.sigma!r}")
+        if (checks.finite(what, np.where(unknown, 0.0, sigma)) < 0.0).any():
+            raise InvalidInput(f"{what} must be at least 0, got {self.sigma!r}")
+        return None if unknown.all() else sigma
+
+    @property
+    def shares(self) -> FloatArray:
+        """What of delta is for each arm (K,): fixed when it enters, whoever comes or goes later; at most 1 in all."""
+        generations, members = np.unique(self.entered, return_inverse=True)
+        of_all = np.where(generations == 0, AT_THE_BEGINNING, RESERVE / 2.0**generations)
+        shares: FloatArray = (of_all / np.bincount(members))[members]
+        return shares
+
     def known_sigma(self, algorithm: str) -> FloatArray:
-        """Return sigma, for an algorithm that cannot do without."""
-        if self.sigma is None:
+        """Return sigma for each metric (L,), the largest of all arms, for an algorithm that knows only one."""
+        if self.sigma is None or np.isnan(self.sigma).any():
             raise InvalidInput(f"sigma of algorithm {algorithm!r} must be given: it cannot work with unknown noise")
-        return self.sigma.copy()
+        largest: FloatArray = self.sigma.max(axis=0)
+        return largest
 
     def enough_budget(self, algorithm: str, least: int) -> int:
         """Return the budget, for an algorithm that cannot work with fewer samples than `least`."""
@@ -156,6 +191,9 @@ class Kernels:
     assumes: str = ""  # what their guarantee rests on besides the noise, for people to read; {names} of settings
     pools_noise: bool = False  # whether noise of unknown scale is taken to be the same for all arms
     basis: Callable[[Any], Basis] | None = None  # what each verdict rests on, where they differ in that
+    # judge_anew(state, options): forget all verdicts and judge every arm from the statistics as they are. Who has it
+    # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
+    judge_anew: Callable[[Any, Any], None] | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
 
     def __post_init__(self) -> None:

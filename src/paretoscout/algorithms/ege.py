@@ -104,7 +104,7 @@ def start(setup: Setup, plan: tuple[Sequence[int], Sequence[int]]) -> tuple[EGES
     )
     unit = np.ones(L)
     if setup.sigma is not None and setup.sigma.min() > 0.0:
-        unit = setup.sigma / setup.sigma.max()  # differences count by how many deviations they are
+        unit = setup.known_sigma("ege") / setup.sigma.max()  # differences count by how many deviations they are
     targets, keeps = (np.array(part, np.int64) for part in plan)
     return state, EGEOptions(targets, keeps, unit, np.empty(0))
 

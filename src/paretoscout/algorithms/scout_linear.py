@@ -106,7 +106,7 @@ def init(
     pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
     delta, sigma, known = setup.delta, np.zeros(L), np.full(L, setup.sigma is not None)
     if setup.sigma is not None:
-        sigma = setup.sigma.copy()
+        sigma = setup.known_sigma("scout")
     elif setup.bounds is not None:
         # whatever the noise of an outcome with bounds is, it is sub-Gaussian with half the range
         known = np.array([np.isfinite(pair).all() for pair in setup.bounds])

@@ -105,7 +105,7 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
             sigma, top = np.zeros(L), np.full(L, 1024.0)
             noise = np.where(np.isfinite(bounds).all(axis=1), BOUNDS, NORMAL)
         else:
-            sigma, noise = setup.sigma.copy(), np.full(L, SIGMA)
+            sigma, noise = setup.known_sigma("scout"), np.full(L, SIGMA)
             top = np.where((setup.eps > 0) & (sigma > 0), 16.0 * (sigma / setup.eps) ** 2, 4096.0)
     unknown = bool((noise == NORMAL).any())
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT

@@ -21,6 +21,12 @@ UNDECIDED = 0
 FRONT = 1
 DOMINATED = 2
 
+# Whether an arm is there.
+PRESENT = 0
+DOUBTFUL = 1  # it keeps a guard only up to eps: more evidence is needed to escape it
+GONE = 2  # it was withdrawn: it eliminates nobody, and nobody has to escape it
+MISSED = 3  # it was withdrawn by somebody who had looked at outcomes: it eliminates nobody, but has to be escaped
+
 #: What a sample of a faultless arm costs at regret_weight = 1, in units of the mean gap.
 LEAST_COST = 0.005
 

@@ -164,7 +164,7 @@ class Run:
             metrics=tuple(metric.name for metric in self.problem.metrics),
             assumed=self.assumed,
             guarantee=guarantee_of(self.algorithm, self.setup, self.problem.metrics, self.units, self.assumed),
-            sigma=self.units.scales * (np.nan if self.setup.sigma is None else self.setup.sigma),
+            sigma=self.units.scales * (np.nan if self.setup.sigma is None else self.setup.sigma.max(axis=0)),
             scales=self.units.scales,
             eps=self.units.eps,
             delta=self.setup.delta,

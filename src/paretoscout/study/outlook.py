@@ -114,7 +114,7 @@ def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
     )
     estimates = units.oriented(np.where(n > 0, mean, overall))
     if replica.session.setup.sigma is not None:
-        sigma = replica.session.setup.sigma
+        sigma = replica.session.setup.known_sigma(replica.spec.algorithm)
     else:
         squares = replica.tally.squares[replica.present][:, :L].sum(axis=0)
         sigma = np.sqrt(squares / np.maximum((n - 1).clip(0).sum(axis=0), 1)) / units.scales
