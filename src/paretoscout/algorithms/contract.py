@@ -13,7 +13,6 @@ from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.dispatch import Basis, Verdicts, implement
 
-
 #: What of delta goes to the arms there are at the beginning; of the rest, the r-th addition of arms gets RESERVE / 2^r.
 AT_THE_BEGINNING, RESERVE = 0.95, 0.05
 
