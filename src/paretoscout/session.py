@@ -6,6 +6,7 @@ is checked here; a kernel never sees an arm that does not exist, or a number tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from .errors import InvalidInput, NotSupported, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import per_state
+from .kernels.decisions import PRESENT
 from .kernels.dispatch import Verdicts, update
 from .streams import algorithm_stream
 
@@ -115,6 +117,24 @@ class Session:
             self._require("missing", "outcomes that lack metrics")
         self.state = self.kernels.reserve(self.state, len(arms))
         feeder(self.state)(self.state, self.options, arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
+
+    def presence(self, arm: int) -> int:
+        """Return whether an arm is there: a code of kernels/decisions.py."""
+        return int(self.state.presence[arm]) if self.kernels.judge_anew is not None else PRESENT
+
+    def set_presence(self, arm: int, presence: int) -> None:
+        """Say whether an arm is there; `judge_anew` says what follows from that."""
+        self._require_shares()
+        self.state.presence[checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)] = presence
+
+    def judge_anew(self) -> None:
+        """Forget all verdicts, and judge every arm from what is known now."""
+        self._require_shares()(self.state, self.options)
+
+    def _require_shares(self) -> Callable[[Any, Any], None]:
+        if self.kernels.judge_anew is None:
+            raise NotSupported(f"algorithm {self.algorithm.name!r} cannot judge anew: options cannot come or go")
+        return self.kernels.judge_anew
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
@@ -123,6 +123,15 @@ class VerdictTable:
             guarantee=guarantee_of(algorithm, setup, metrics, units, assumed),
             survives=None if basis is None else basis.survives[:, None] * units.scales,
             remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
+        )
+
+    def only(self, rows: Sequence[int]) -> VerdictTable:
+        """Return the table of some of its arms."""
+        return replace(
+            self,
+            **{name: tuple(getattr(self, name)[k] for k in rows) for name in ("arms", "verdicts", "rivals")},
+            **{name: getattr(self, name)[list(rows)] for name in ("estimates", "radii", "counts")},
+            survives=None if self.survives is None else self.survives[list(rows)],
         )
 
     @property

@@ -17,6 +17,18 @@ from ..kernels.dispatch import Basis, Verdicts, implement
 AT_THE_BEGINNING, RESERVE = 0.95, 0.05
 
 
+def shares_of(entered: IntArray) -> FloatArray:
+    """Return what of delta is for each arm, by the addition with which it came.
+
+    >>> shares_of(np.array([0, 0, 1])).tolist()
+    [0.475, 0.475, 0.025]
+    """
+    additions, members = np.unique(entered, return_inverse=True)
+    of_all = np.where(additions == 0, AT_THE_BEGINNING, RESERVE / 2.0**additions)
+    shares: FloatArray = (of_all / np.bincount(members))[members]
+    return shares
+
+
 @dataclass(frozen=True)
 class Setup:
     """What an algorithm may know of a problem. Metrics are oriented (larger is better) and scaled."""
@@ -99,10 +111,7 @@ class Setup:
     @property
     def shares(self) -> FloatArray:
         """What of delta is for each arm (K,): fixed when it enters, whoever comes or goes later; at most 1 in all."""
-        generations, members = np.unique(self.entered, return_inverse=True)
-        of_all = np.where(generations == 0, AT_THE_BEGINNING, RESERVE / 2.0**generations)
-        shares: FloatArray = (of_all / np.bincount(members))[members]
-        return shares
+        return shares_of(self.entered)
 
     def known_sigma(self, algorithm: str) -> FloatArray:
         """Return sigma for each metric (L,), the largest of all arms, for an algorithm that knows only one."""
@@ -241,9 +250,11 @@ class Algorithm:
 
     def under(self, settings: Settings) -> Algorithm:
         """Return the record as it is with these settings: without a guarantee, if they void it."""
-        if settings.sound or not self.guarantees:
-            return self
-        return replace(self, guarantees=False, guarantee="none: these settings void it")
+        return self if settings.sound else self.without_guarantee("none: these settings void it")
+
+    def without_guarantee(self, why: str) -> Algorithm:
+        """Return the record without its guarantee, if it has one."""
+        return replace(self, guarantees=False, guarantee=why) if self.guarantees else self
 
     def start(self, settings: Settings, setup: Setup) -> tuple[Any, Any]:
         """Return the first state and the options, or say why the algorithm does not fit the problem."""

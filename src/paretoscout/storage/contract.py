@@ -18,6 +18,7 @@ Every back end keeps these promises, and `tests/storage_contract.py` holds each 
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 #: Kinds of events. See `study/replica.py` for what each does.
-KINDS = ("ask", "tell", "fail", "expire", "data", "arms")
+KINDS = ("ask", "tell", "fail", "expire", "give-up", "data", "arms")
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,10 @@ class Storage(ABC):
     @abstractmethod
     def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
         """Return the newest snapshot and its number, if there is one."""
+
+    def now(self) -> float:
+        """Return what time it is, in seconds since 1970 (UTC)."""
+        return time.time()
 
     def close(self) -> None:  # noqa: B027 - nothing to let go of, unless a back end says so
         """Let go of files and connections. The storage can be used again all the same."""

@@ -57,11 +57,12 @@ class Explanation:
 
 def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int = 0) -> Remaining:
     """Simulate futures: means drawn around the estimates, noise as it was told or as it was seen."""
-    names = [replica.arms[arm] for arm in replica.present]
+    names = [replica.arms[arm] for arm in replica.seated]
+    standing = [replica.arms[arm] for arm in replica.present]
     if replica.session.done:
         needs = _for_guards(replica)
         total = sum(needs.values())
-        return Remaining(total, total, total, None if total else 0.0, {**dict.fromkeys(names, 0.0), **needs})
+        return Remaining(total, total, total, None if total else 0.0, {**dict.fromkeys(standing, 0.0), **needs})
     L = len(replica.spec.metrics)
     estimates, sigma, spread = _known(replica)
     needed: list[float] = []
@@ -86,7 +87,7 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         low,
         high,
         float(np.quantile(uniform, 0.5, method="nearest")) if uniform else None,
-        dict(zip(names, (pulls / len(needed)).tolist(), strict=True)),
+        {name: n for name, n in zip(names, (pulls / len(needed)).tolist(), strict=True) if name in standing},
     )
 
 
@@ -107,8 +108,8 @@ def _for_guards(replica: Replica) -> dict[str, float]:
 def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimates (K, L), the noise scale (L,) and how far off the estimates may be (K, L); oriented and scaled."""
     L, units = len(replica.spec.metrics), replica.units
-    n = replica.tally.n[replica.present][:, :L]
-    mean = np.where(n > 0, replica.tally.mean[replica.present][:, :L], np.nan)
+    n = replica.tally.n[replica.seated][:, :L]
+    mean = np.where(n > 0, replica.tally.mean[replica.seated][:, :L], np.nan)
     overall = np.nan_to_num(
         np.array([column[~np.isnan(column)].mean() if (column == column).any() else 0.0 for column in mean.T])
     )
@@ -116,7 +117,7 @@ def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
     if replica.session.setup.sigma is not None:
         sigma = replica.session.setup.known_sigma(replica.spec.algorithm)
     else:
-        squares = replica.tally.squares[replica.present][:, :L].sum(axis=0)
+        squares = replica.tally.squares[replica.seated][:, :L].sum(axis=0)
         sigma = np.sqrt(squares / np.maximum((n - 1).clip(0).sum(axis=0), 1)) / units.scales
     between = estimates.std(axis=0)
     spread = np.where(n > 0, sigma / np.sqrt(np.maximum(n, 1)), between)
@@ -188,7 +189,8 @@ def explanation(replica: Replica, arm: str) -> Explanation:
     broken = replica.breaks(index)
     if broken is not None:
         return Explanation(arm, "dominated", None, {}, broken.metric, samples, None, f"{arm} breaks {broken}.")
-    table, k = replica.verdicts(), replica.place[index]
+    table = replica.verdicts()
+    k = table.arms.index(arm)
     metrics = replica.spec.metrics
     verdict, rival = table.verdicts[k], table.rivals[k]
     margins: dict[str, float] = {}

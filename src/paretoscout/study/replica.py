@@ -6,60 +6,113 @@ looks at a clock or a file: whoever applies the same events has the same state, 
 | event | what happens |
 |---|---|
 | ask | the algorithm is asked, or a question that lapsed is asked again, or the arm was chosen; the new trial is open |
-| tell | the outcome of a trial is taken in: the answer to its question if that is still open, else further data (where
-the algorithm can take such; else it is only kept) |
-| fail, expire | the trial lapses and its question waits to be asked again; it can still be told |
-| data | outcomes that nobody asked for |
-| arms | arms are added or withdrawn: the algorithm starts anew with all outcomes of the arms that are there |
+| tell | the outcome of a trial is known; it counts when all trials asked before it are told or void |
+| fail | the trial is void: its question waits to be asked again, and an outcome that comes later is kept, no evidence |
+| expire | the lease is over: the question waits to be asked again; if it is also time to give up, as give-up |
+| give-up | the trial is void; or, where the study says what silence means, that is its outcome |
+| data | outcomes that nobody asked for, all or part of a table; they count in their turn, once the table is whole |
+| arms | arms are added or withdrawn: every arm is judged anew |
+
+Outcomes count in the order in which they were asked for, whatever the order in which they are told: fast ones may be
+those of one kind, and no proof allows that these come first. `order="told"` is for those who know better.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..algorithms.contract import Accepts
+from ..algorithms.contract import Accepts, shares_of
 from ..algorithms.registry import get
 from ..errors import NotSupported, UnreadableFile
 from ..files import pack, unpack
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, MISSED, PRESENT
 from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
 from ..session import Session
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable, assumptions
-from .spec import Guard, StudySpec
+from .spec import RULES, Guard, StudySpec
 
-#: Gives the tells and data before an event, by its number.
+#: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
 History = Callable[[int], Iterable[Event]]
+OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
+#: What a tell says that gives metrics which were missing: what it completes still waits for its turn; or it counted.
+WAITING, COUNTED = "waiting", "counted"
 
 #: The number of samples at which the tests of guards are narrowest.
 TYPICAL_SAMPLES = 50.0
 
 
+#: A column of unknown, normal noise in which fewer different numbers than this were seen says nothing.
+FEW_VALUES = 6
+
+
 @dataclass(frozen=True)
 class Lease:
-    """A trial that was asked and is not yet told."""
+    """A trial that was asked, and is neither told nor void."""
 
     arm: int  # among all arms there ever were
     question: int | None  # of the running session; None: it was asked before the arms changed, or for a guard alone
     at: float  # when it was asked
+    over: bool = False  # its question may be asked again, but an outcome still counts
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What was measured and waits for its turn: of a trial (one row), or of a table."""
+
+    arms: list[int]
+    values: list[list[float | None]]
+    question: int | None = None
+    table: bool = False
+    drawn: int | None = None  # rows come in an order drawn from the seed and this number
+
+    def arrays(self, seed: int) -> tuple[IntArray, FloatArray]:
+        """Return arms (n,) and values (n, C) in the order in which they count."""
+        arms, values = np.array(self.arms), as_array(self.values)
+        if self.drawn is None:
+            return arms, values
+        order = np.random.default_rng([seed, self.drawn]).permutation(len(arms))
+        return arms[order], values[order]
+
+    def completed(self, values: Sequence[float | None]) -> Outcomes:
+        """Return the outcome of a trial with what was missing in it."""
+        told = zip(self.values[0], values, strict=True)
+        return replace(self, values=[[new if old is None else old for old, new in told]])
 
 
 @dataclass
 class Tally:
-    """How often each arm was measured in each column, with mean and squared deviations."""
+    """How often each arm was measured in each column, with mean and squared deviations, of what counts by now."""
 
     n: np.ndarray  # (A, C)
     mean: FloatArray  # (A, C)
     squares: FloatArray  # (A, C)
+    seen: FloatArray  # (C, FEW_VALUES) the first different numbers of each column; NaN: so many there were not
 
     @classmethod
     def empty(cls, n_arms: int, n_columns: int) -> Tally:
         """Nothing measured."""
-        return cls(np.zeros((n_arms, n_columns), np.int64), *np.zeros((2, n_arms, n_columns)))
+        seen = np.full((n_columns, FEW_VALUES), np.nan)
+        return cls(np.zeros((n_arms, n_columns), np.int64), *np.zeros((2, n_arms, n_columns)), seen)
+
+    def _see(self, column: int, values: FloatArray) -> None:
+        seen = self.seen[column]
+        for place in range(int((~np.isnan(seen)).sum()), FEW_VALUES):
+            values = values[~np.isin(values, seen[:place])]
+            if not len(values):
+                return
+            seen[place] = values[0]
+
+    def varied(self, column: int) -> bool:
+        """Whether a column had more than a few different numbers."""
+        return not np.isnan(self.seen[column, -1])
 
     def add(self, arm: int, values: Sequence[float | None]) -> None:
         """Take in an outcome; None is not measured."""
@@ -69,6 +122,8 @@ class Tally:
                 off = value - self.mean[arm, column]
                 self.mean[arm, column] += off / self.n[arm, column]
                 self.squares[arm, column] += off * (value - self.mean[arm, column])
+                if not self.varied(column):
+                    self._see(column, np.array([value]))
 
     def add_many(self, arms: IntArray, values: FloatArray) -> None:
         """Take in many outcomes (n, C) at once; NaN is not measured."""
@@ -76,6 +131,7 @@ class Tally:
         for column, given in enumerate(values.T):
             measured = ~np.isnan(given)
             arm, value = arms[measured], given[measured]
+            self._see(column, value)
             more = np.bincount(arm, minlength=A)
             least = np.maximum(more, 1)
             mean = np.bincount(arm, value, A) / least
@@ -99,10 +155,12 @@ class Tally:
 class Replica:
     """The state of a study after the event `number`."""
 
-    generation: int  # how often the arms changed
+    generation: int  # how often the session was made anew
     asked: int
     told: int
     imported: int
+    lapsed: int  # trials that are void
+    late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
     partial: int  # outcomes in which a metric is missing
 
@@ -112,24 +170,38 @@ class Replica:
         self.units, self.columns = spec.units, spec.columns
         self.arms = list(spec.arms)  # all there ever were: their order never changes
         self.contexts = None if spec.contexts is None else [list(row) for row in spec.contexts]
+        self.entered = [0] * len(self.arms)  # with which addition each arm came
         self.withdrawn: dict[int, str] = {}  # arm -> why
         self.broken: list[int] = []  # those of them that broke a guard
-        self.open: dict[int, Lease] = {}  # trials that were asked and neither told nor lapsed, by number
-        self.lapsed: dict[int, Lease] = {}  # trials that failed or expired, and were not told after all
-        self.again: list[int] = []  # questions of the session that wait to be asked again
+        self.missed: list[int] = []  # those of them that stood, and were withdrawn by somebody who had looked
+        self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
+        self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
+        self.table: list[Event] = []  # the parts of a table that is not whole yet
+        self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
+        self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
         for name in COUNTERS:
             setattr(self, name, 0)
         self.tally = Tally.empty(len(self.arms), len(spec.columns))
-        self._place_arms()
-        self.session = self._start()
+        self._index()
+        self._start()
 
     # What there is to know
 
-    def _place_arms(self) -> None:
+    def _index(self) -> None:
+        """Settle what follows from the arms, and the questions that are being answered."""
         self.index = {name: arm for arm, name in enumerate(self.arms)}
-        # the arms that are not withdrawn, in order: arm k of the session is the k-th of these
         self.present = [arm for arm in range(len(self.arms)) if arm not in self.withdrawn]
-        self.place = {arm: k for k, arm in enumerate(self.present)}
+        self.turns = sorted(self.waiting)  # a heap
+        self.attempts = Counter(lease.question for lease in self.open.values() if not lease.over)
+        self.deadlines: list[tuple[float, int]] = []  # a heap: when something happens to a trial, unless it is told
+        for number, lease in self.open.items():
+            self._set_deadline(number, lease)
+        self.shares = shares_of(np.array(self.entered))
+
+    @property
+    def keeps_shares(self) -> bool:
+        """Whether arms can come and go: all there ever were have their place in the session, and their share."""
+        return self.session.kernels.judge_anew is not None
 
     @property
     def accepts(self) -> Accepts:
@@ -149,19 +221,22 @@ class Replica:
     def verdicts(self) -> VerdictTable:
         """Return what is proven of the arms that are there."""
         spec, present = self.spec, self.present
-        record, setup = get(spec.algorithm), self.session.setup
+        setup = self.session.setup
         notes = [assumptions(self.session.kernels, self.session.settings, setup), *self._notes()]
+        record = get(spec.algorithm).under(self.session.settings)
+        if spec.guards and not self.keeps_shares:  # of a study that was begun under older rules
+            record = record.without_guarantee("none: it cannot keep guards by the present rules")
         basis = self.session.kernels.basis
         table = VerdictTable.of(
             self.session.verdicts(),
-            arms=[self.arms[arm] for arm in present],
+            arms=[self.arms[arm] for arm in self.seated],
             metrics=spec.metrics,
             units=self.units,
             algorithm=record,
             setup=replace(setup, delta=spec.delta),
             assumed="; ".join(notes),
             basis=None if basis is None else basis(self.session.state),
-        )
+        ).only([self.place[arm] for arm in present])
         if len(present) == 1 and self.breaks(present[0]) is not None:
             return replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
         return table
@@ -179,11 +254,24 @@ class Replica:
             notes.append(f"{self.imported:,} imported rows, chosen without looking ahead at their outcomes")
         if self.late_arms:
             notes.append("options added without looking at outcomes")
-        if len(self.withdrawn) > len(self.broken):
+        if len(self.withdrawn) > len(self.broken) + len(self.missed):
             notes.append("options withdrawn without looking at outcomes")
-        if self.partial or self.lapsed:
+        if self.partial:
             notes.append("what is missing is missing whatever its value")
+        if self.lapsed or spec.at_give_up:
+            ends = "" if spec.give_up is None else f" that end within {duration(spec.give_up)}"
+            silent = ", ".join(f"{name} {value:g}" for name, value in spec.at_give_up)
+            notes.append(f"about measurements{ends}, others count as {silent}" if silent else self._about_void(ends))
+        if spec.order == "told":
+            notes.append("how long a measurement takes has nothing to do with its outcome")
+        if spec.rules != RULES:
+            how = "late outcomes count, as" if self._late_counts else "judged by those of"
+            whose = "then" if self._late_counts else f"version {RULES}, from its log"
+            notes.append(f"begun under the rules of version {spec.rules}, {how} {whose}")
         return notes
+
+    def _about_void(self, ends: str) -> str:
+        return f"about measurements that succeed{' and' if ends else ''}{ends.removeprefix(' that')}"
 
     # Guards
 
@@ -196,14 +284,17 @@ class Replica:
         n = float(self.tally.n[arm, column]) if n is None else n
         if self.tally.n[arm, column] == 0:
             return -np.inf, np.inf
-        # half of delta, for each arm, guard and side alike
-        alpha = self.spec.delta / 2 / (2 * len(self.arms) * len(self.spec.guards))
+        # half of delta, of which each arm has its share, for each guard and side alike
+        alpha = self.spec.delta / 2 * self.shares[arm] / (2 * len(self.spec.guards))
         sigma = self.spec.sigma[column]
         if sigma is None and column < len(self.spec.metrics):
             bounds = self.spec.metrics[column].bounds
             sigma = None if bounds is None else (bounds[1] - bounds[0]) / 2
         rho = tuned_rho(TYPICAL_SAMPLES, alpha)
         if sigma is None:
+            exact = any(metric.exact for metric in self.spec.metrics if metric.name == guard.metric)
+            if not exact and (not self.tally.varied(column) or self.tally.squares[arm, column] == 0.0):
+                return -np.inf, np.inf  # nobody takes that for normal noise
             deviation = float(np.sqrt(self.tally.squares[arm, column] / self.tally.n[arm, column]))
             width = t_mixture(n, 2 * alpha, deviation, rho)
         else:
@@ -216,10 +307,11 @@ class Replica:
         low, high = self.guard_bounds(arm, guard, n)
         return low > guard.limit if guard.sense == "<=" else high < guard.limit
 
-    def kept_by(self, arm: int, guard: Guard, n: float | None = None) -> bool:
-        """Whether an arm keeps a guard for sure, up to the eps of the metric."""
+    def kept_by(self, arm: int, guard: Guard, n: float | None = None, strictly: bool = False) -> bool:
+        """Whether an arm keeps a guard for sure; unless strictly, up to the eps of the metric."""
         low, high = self.guard_bounds(arm, guard, n)
         slack = next((metric.eps or 0.0 for metric in self.spec.metrics if metric.name == guard.metric), 0.0)
+        slack = 0.0 if strictly else slack
         return high <= guard.limit + slack if guard.sense == "<=" else low >= guard.limit - slack
 
     def settles(self, arm: int, guard: Guard, n: float) -> bool:
@@ -230,19 +322,36 @@ class Replica:
         """Return the guard that an arm breaks for sure, if there is one."""
         return next((guard for guard in self.spec.guards if self.broken_by(arm, guard)), None)
 
-    def keeps(self, arm: int) -> bool:
+    def keeps(self, arm: int, strictly: bool = False) -> bool:
         """Whether an arm keeps all guards for sure."""
-        return all(self.kept_by(arm, guard) for guard in self.spec.guards)
+        return all(self.kept_by(arm, guard, strictly=strictly) for guard in self.spec.guards)
 
     def unguarded(self) -> int | None:
         """Return the least measured arm of the front whose guards are open, once all else is decided."""
         if not self.spec.guards or not self.session.done:
             return None
+        waiting = Counter(lease.arm for lease in self.open.values())
+        open_ = [arm for arm in self._front() if not self.keeps(arm)]
+        return min(open_, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
+
+    def _front(self) -> list[int]:
         table = self.verdicts()
-        waiting = [lease.arm for lease in self.open.values()]
-        front = [arm for arm, verdict in zip(self.present, table.verdicts, strict=True) if verdict == "front"]
-        open_ = [arm for arm in front if not self.keeps(arm)]
-        return min(open_, key=lambda arm: (self.tally.n[arm].min() + waiting.count(arm), arm), default=None)
+        return [arm for arm, verdict in zip(self.present, table.verdicts, strict=True) if verdict == "front"]
+
+    def _doubt(self) -> None:
+        """Once all is decided: who keeps a guard only up to eps may be one that breaks it, and was not to be escaped.
+
+        More evidence is needed to escape such an arm: the verdicts are judged anew.
+        """
+        doubtful = [
+            arm
+            for arm in self._front()
+            if self.session.presence(self.place[arm]) == PRESENT and self.keeps(arm) and not self.keeps(arm, True)
+        ]
+        for arm in doubtful:
+            self.session.set_presence(self.place[arm], DOUBTFUL)
+        if doubtful:
+            self.session.judge_anew()
 
     # Events
 
@@ -255,14 +364,18 @@ class Replica:
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
             return self._asked(at, arm, None)
-        again = bool(self.again)
-        question = self.session.open[self.again.pop(0)] if again else self.session.ask()
-        return self._asked(at, self.present[question.arm], question.number, again=again)
+        again = next(iter(self.again), None)
+        if again is not None:
+            del self.again[again]
+        question = self.session.ask() if again is None else self.session.open[again]
+        return self._asked(at, self.seated[question.arm], question.number, again=again is not None)
 
     def _asked(self, at: float, arm: int, question: int | None, **how: bool) -> Event:
         self.number += 1
         self.asked += 1
-        self.open[self.number] = Lease(arm, question, at)
+        self.open[self.number] = lease = Lease(arm, question, at)
+        self._set_deadline(self.number, lease)
+        self.attempts[question] += 1
         body = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
         return Event(self.number, "ask", self.number, body, at)
 
@@ -272,19 +385,18 @@ class Replica:
             self.ask(event.at, self.index[event.body["arm"]])
             return
         mine = None if self.done else self.ask(event.at)
-        if mine == event:
+        if mine is not None and (mine.number, mine.body) == (event.number, event.body):
             return
         if not self.accepts.unasked:
             raise UnreadableFile(
                 f"event {event.number} asks for {event.body['arm']}, but algorithm {self.spec.algorithm!r} would ask "
                 f"for {mine and mine.body['arm']}: the log was changed, or written by another version of it"
             )
-        question = None
         if mine is not None:
-            question = self.open.pop(mine.number).question
+            question = self._close(mine.number).question
             self.number, self.asked = self.number - 1, self.asked - 1
-        if question is not None:
-            self.session.forget(question)
+            if question is not None:
+                self.session.forget(question)
         self._asked(event.at, self.index[event.body["arm"]], None)
 
     def apply(self, event: Event, history: History) -> None:
@@ -297,53 +409,154 @@ class Replica:
         self.number = event.number
         if event.kind == "tell":
             self._tell(event)
-        elif event.kind in ("fail", "expire"):
-            self._lapse(event.trial or 0)
+        elif event.kind == "fail" or event.kind == "give-up":
+            self._void(event.trial or 0, silence=event.kind == "give-up")
+        elif event.kind == "expire":
+            self._expire(event.trial or 0)
         elif event.kind == "data":
             self._add(event)
         elif event.kind == "arms":
             self._change_arms(event, history)
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
+        self._take_turns()
+
+    @property
+    def _late_counts(self) -> bool:
+        """Whether an outcome answers the question of a void trial: by the rules of version 1, one question at a time.
+
+        An algorithm that takes no data but answers asked on from there; its log can be followed in no other way.
+        """
+        return self.spec.rules == 1 and not self.accepts.unasked
 
     def _tell(self, event: Event) -> None:
         number, values = event.trial or 0, event.body["values"]
-        lease = self.open.pop(number, None) or self.lapsed.pop(number)
-        self.told += 1
-        self.tally.add(lease.arm, values)
-        outcome, observed = (part[0] for part in self._for_session(as_array([values])))
-        self.partial += not observed.all()
-        if lease.question in self.session.open:
-            if not observed.any():
-                self._again(lease.question)
-                return
-            if lease.question in self.again:
-                self.again.remove(lease.question)
-            self.session.tell(lease.question, outcome, observed)
-        elif lease.arm in self.place and self.accepts.unasked and observed.any():
-            self.session.add(self.place[lease.arm], outcome, observed)
+        arm = self.index[event.body["arm"]]
+        if event.body.get("completes") == WAITING:
+            self.waiting[number] = self.waiting[number].completed(values)
+        elif event.body.get("completes"):
+            self._wait(event.number, Outcomes([arm], [values]))
+        elif number in self.open:
+            self.told += 1
+            self._wait(number, Outcomes([arm], [values], self._close(number).question))
+        else:
+            self.late += 1
+            if self._late_counts:
+                self.told += 1
+                self._wait(number, Outcomes([arm], [values], next(iter(self.session.open), None)))
 
-    def _lapse(self, trial: int) -> None:
-        self.lapsed[trial] = self.open.pop(trial)
-        self._again(self.lapsed[trial].question)
+    def _close(self, number: int) -> Lease:
+        """The trial is told or void."""
+        lease = self.open.pop(number)
+        if not lease.over:
+            self._leave(lease.question)
+        return lease
+
+    def _leave(self, question: int | None) -> None:
+        """One who was at a question is not any more."""
+        self.attempts[question] -= 1
+        if not self.attempts[question]:
+            del self.attempts[question]
+
+    def _void(self, number: int, silence: bool) -> None:
+        lease = self._close(number)
+        self.lapsed += 1
+        values = self.spec.silence if silence else None
+        if values is not None:
+            self._wait(number, Outcomes([lease.arm], [values], lease.question))
+        else:
+            self._again(lease.question)
+
+    def _expire(self, number: int) -> None:
+        if self._final:
+            self._void(number, silence=True)
+            return
+        self.open[number] = lease = replace(self.open[number], over=True)
+        self._leave(lease.question)
+        self._again(lease.question)
+        self._set_deadline(number, lease)
+
+    def _set_deadline(self, number: int, lease: Lease) -> None:
+        after = self.spec.give_up if lease.over else self.spec.lease
+        if after is not None:
+            heapq.heappush(self.deadlines, (lease.at + after, number))
+
+    def overdue(self, now: float) -> tuple[int, str] | None:
+        """Return a trial whose time is up, and the kind of event that says so, if there is one."""
+        while self.deadlines and self.deadlines[0][0] < now:
+            _, number = heapq.heappop(self.deadlines)
+            if number in self.open:
+                return number, "give-up" if self.open[number].over else "expire"
+        return None
+
+    @property
+    def _final(self) -> bool:
+        """Whether it is time to give up when the lease is over."""
+        return self.spec.give_up is not None and self.spec.give_up <= self.spec.lease
 
     def _again(self, question: int | None) -> None:
         """Let a question be asked again, unless it is answered or somebody is at it."""
-        if question is None or question not in self.session.open or question in self.again:
-            return
-        if all(lease.question != question for lease in self.open.values()):
-            self.again.append(question)
+        if question is not None and question in self.session.open and not self.attempts[question]:
+            self.again[question] = None
 
     def _add(self, event: Event) -> None:
-        arms = np.array([self.index[name] for name in event.body["arms"]])
-        values = as_array(event.body["values"])
-        self.imported += len(values)
+        self.imported += len(event.body["arms"])
+        self.table.append(event)
+        if not event.body.get("more"):
+            self._wait(event.number, self._whole(self.table))
+            self.table = []
+
+    def _whole(self, parts: Sequence[Event]) -> Outcomes:
+        """Return a table that was told in parts."""
+        return Outcomes(
+            [self.index[name] for part in parts for name in part.body["arms"]],
+            [row for part in parts for row in part.body["values"]],
+            table=True,
+            drawn=None if parts[-1].body.get("in_order") else parts[-1].number,
+        )
+
+    # The order of evidence
+
+    def _wait(self, number: int, outcomes: Outcomes) -> None:
+        """Let outcomes wait for their turn."""
+        self.waiting[number] = outcomes
+        heapq.heappush(self.turns, number)
+
+    def _take_turns(self) -> None:
+        """Count what has its turn: nothing that was asked before it is open."""
+        while self.turns and (self.spec.order == "told" or not self.open or self.turns[0] < next(iter(self.open))):
+            self._count(self.waiting.pop(heapq.heappop(self.turns)))
+
+    def _count(self, outcomes: Outcomes) -> None:
+        """Count outcomes as evidence."""
+        arms, values = outcomes.arrays(self.spec.seed)
+        self.counted.update(outcomes.arms)
         self.partial += int(np.isnan(values[:, : len(self.spec.metrics)]).any(axis=1).sum())
-        self.tally.add_many(arms, values)
-        self._feed(arms, values)
+        if outcomes.table:
+            self.tally.add_many(arms, values)
+            self._feed(arms, values)
+            if self.keeps_shares:
+                self.session.judge_anew()  # a table is judged after its last row only
+        else:
+            self.tally.add(outcomes.arms[0], outcomes.values[0])
+            self._answer(outcomes.arms[0], outcomes.question, values)
+        if self.spec.guards and self.keeps_shares and self.session.done:
+            self._doubt()
+
+    def _answer(self, arm: int, question: int | None, values: FloatArray) -> None:
+        """Hand the outcome of a trial to the algorithm: as the answer to its question, if that is still open."""
+        if question is not None and question in self.session.open:
+            (outcome,), (observed,) = self._for_session(values)
+            if observed.any():
+                self.again.pop(question, None)
+                self.session.tell(question, outcome, observed)
+            else:
+                self._again(question)
+        elif self.accepts.unasked:
+            self._feed(np.array([arm]), values)
 
     def _feed(self, arms: IntArray, values: FloatArray) -> None:
-        """Hand outcomes to the algorithm that it did not ask for; those of withdrawn arms it never sees."""
+        """Hand outcomes to the algorithm that it did not ask for; of arms that have no place in it it never hears."""
         outcomes, observed = self._for_session(values)
         places = np.array([self.place.get(arm, -1) for arm in range(len(self.arms))])[arms]
         kept = (places >= 0) & observed.any(axis=1)
@@ -356,87 +569,164 @@ class Replica:
         observed = ~np.isnan(metrics)
         return np.where(observed, self.units.oriented(metrics), 0.0), observed
 
+    # Arms
+
     def _change_arms(self, event: Event, history: History) -> None:
-        for name, why in event.body.get("withdraw", {}).items():
-            self.withdrawn[self.index[name]] = why
+        status = self.session.verdicts().status
+        stood = {arm for arm in self.present if status[self.place[arm]] != DOMINATED}
+        left = [self.index[name] for name in event.body.get("withdraw", {})]
+        for arm, why in zip(left, event.body.get("withdraw", {}).values(), strict=True):
+            self.withdrawn[arm] = why
             if event.body.get("guard"):
-                self.broken.append(self.index[name])
+                self.broken.append(arm)
+            elif event.body.get("looked") and arm in stood:
+                self.missed.append(arm)
         added = event.body.get("add", [])
+        back = [self.index[name] for name, _ in added if name in self.index]
+        for arm in back:
+            del self.withdrawn[arm]
+            self.broken, self.missed = ([a for a in arms if a != arm] for arms in (self.broken, self.missed))
+        addition = max(self.entered) + 1
         for name, row in added:
-            if name in self.index:
-                del self.withdrawn[self.index[name]]
-                self.broken = [arm for arm in self.broken if arm in self.withdrawn]
-            else:
+            if name not in self.index:
                 self.arms.append(name)
+                self.entered.append(addition)
                 if self.contexts is not None:
                     self.contexts.append(row)
         self.late_arms += len(added)
         self.tally.grow(len(self.arms))
-        self._place_arms()
-        self.generation += 1
-        self.again = []
-        self.session = self._start()
-        for trials in (self.open, self.lapsed):
-            trials.update({number: replace(lease, question=None) for number, lease in trials.items()})
-        arms: list[int] = []
-        rows: list[list[float | None]] = []
-        for past in history(event.number):
-            told = past.kind == "tell"
-            arms += [self.index[name] for name in ([past.body["arm"]] if told else past.body["arms"])]
-            rows += [past.body["values"]] if told else past.body["values"]
-        if arms:
-            self._feed(np.array(arms), as_array(rows))
+        if self.keeps_shares and len(back) == len(added):  # all have their place
+            self._index()
+            for arm in [*left, *back]:
+                self.session.set_presence(self.place[arm], self._presence(arm))
+            self.session.judge_anew()
+        else:
+            self._start_anew(event, history)
 
-    def _start(self) -> Session:
-        present = self.present
-        contexts = None if self.contexts is None else [self.contexts[arm] for arm in present]
-        setup = self.spec.setup(contexts, len(present), len(self.broken))
+    def _presence(self, arm: int) -> int:
+        if arm not in self.withdrawn:
+            return PRESENT
+        return MISSED if arm in self.missed else GONE
+
+    def _start(self) -> None:
+        """Start the algorithm with the arms there are."""
+        seated = range(len(self.arms))
+        session = self._session(seated)
+        if session.kernels.judge_anew is None:
+            seated = [arm for arm in seated if arm not in self.withdrawn]
+            session = self._session(seated)
+        self.session = session
+        self._seat()
+        for arm in self.withdrawn:
+            if arm in self.place:
+                session.set_presence(self.place[arm], self._presence(arm))
+
+    def _seat(self) -> None:
+        """Settle which arm of the session is which."""
+        self.seated = list(range(len(self.arms))) if self.keeps_shares else self.present
+        self.place = {arm: k for k, arm in enumerate(self.seated)}
+
+    def _session(self, seated: Sequence[int]) -> Session:
+        contexts = None if self.contexts is None else [self.contexts[arm] for arm in seated]
+        setup = self.spec.setup(contexts, [self.entered[arm] for arm in seated])
         session = Session(self.spec.algorithm_settings(), setup, self.spec.seed)
         session.rng = algorithm_stream(self.spec.seed, self.generation)
         return session
+
+    def _start_anew(self, event: Event, history: History) -> None:
+        """Start the algorithm with other arms, and all that counted so far, in the order in which it did."""
+        self.generation += 1
+        self.again = {}
+        self.open = OrderedDict((number, replace(lease, question=None)) for number, lease in self.open.items())
+        self.waiting = {number: replace(outcomes, question=None) for number, outcomes in self.waiting.items()}
+        self._index()
+        self._start()
+        for number, outcomes in sorted(self._measured(history(event.number)).items()):
+            if number not in self.waiting:
+                self._feed(*outcomes.arrays(self.spec.seed))
+        if self.keeps_shares:
+            self.session.judge_anew()
+
+    def _measured(self, events: Iterable[Event]) -> dict[int, Outcomes]:
+        """Return what counts of a log, by the numbers that give its turns."""
+        measured: dict[int, Outcomes] = {}
+        void: set[int] = set()
+        table: list[Event] = []
+        as_told = self.spec.order == "told"
+        turn: dict[int, int] = {}  # of each trial that was told
+        for event in events:
+            trial = event.trial or 0
+            if event.kind == "data":
+                table.append(event)
+                if not event.body.get("more"):
+                    measured[event.number] = self._whole(table)
+                    table = []
+            elif event.kind == "tell" and (trial not in void or self._late_counts):
+                if event.body.get("completes") == WAITING:
+                    measured[turn[trial]] = measured[turn[trial]].completed(event.body["values"])
+                    continue
+                turn[trial] = event.number if as_told or event.body.get("completes") else trial
+                measured[turn[trial]] = Outcomes([self.index[event.body["arm"]]], [event.body["values"]])
+            elif event.kind in ("fail", "give-up") or (event.kind == "expire" and self._final):
+                void.add(trial)
+                if event.kind != "fail" and self.spec.silence is not None:
+                    arm = self.index[event.body["arm"]]
+                    measured[event.number if as_told else trial] = Outcomes([arm], [self.spec.silence])
+        return measured
 
     # Snapshots
 
     def dump(self) -> bytes:
         """Return the whole state; `load` goes on from it bit for bit."""
         header = {
+            "rules": RULES,
             "number": self.number,
-            "arms": self.arms,
-            "contexts": self.contexts,
             "withdrawn": list(self.withdrawn.items()),
-            "broken": self.broken,
-            "again": self.again,
-            **{
-                name: [(number, lease.arm, lease.question, lease.at) for number, lease in getattr(self, name).items()]
-                for name in TRIALS
-            },
-            **{name: getattr(self, name) for name in COUNTERS},
+            "again": list(self.again),
+            "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
+            "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
+            **{name: getattr(self, name) for name in (*PLAIN, *COUNTERS)},
         }
-        arrays = {name: getattr(self.tally, name) for name in ("n", "mean", "squares")}
-        return pack("study", header, {**arrays, "session": np.frombuffer(self.session.dump(), np.uint8)})
+        return pack("study", header, {**vars(self.tally), "session": np.frombuffer(self.session.dump(), np.uint8)})
 
     @classmethod
     def load(cls, spec: StudySpec, data: bytes) -> Replica:
         """Return the replica that `dump` was called on."""
         header, arrays = unpack("study", data, "a snapshot")
+        if header.get("rules") != RULES:
+            raise UnreadableFile("a snapshot of a study must be of the present rules")
         replica = cls.__new__(cls)
         replica.spec, replica.number = spec, header["number"]
         replica.units, replica.columns = spec.units, spec.columns
-        replica.arms, replica.contexts = header["arms"], header["contexts"]
         replica.withdrawn = dict(map(tuple, header["withdrawn"]))
-        replica.broken, replica.again = header["broken"], header["again"]
-        for name in TRIALS:
-            setattr(replica, name, {number: Lease(*rest) for number, *rest in header[name]})
-        for name in COUNTERS:
+        replica.again = dict.fromkeys(header["again"])
+        replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
+        replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
+        replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
+        for name in (*PLAIN, *COUNTERS):
             setattr(replica, name, header[name])
-        replica.tally = Tally(arrays["n"], arrays["mean"], arrays["squares"])
-        replica._place_arms()
-        replica.session = Session.load(arrays["session"].tobytes())
+        session = arrays.pop("session").tobytes()
+        replica.tally = Tally(**arrays)
+        replica._index()
+        replica.session = Session.load(session)
+        replica._seat()
         return replica
 
 
-TRIALS = ("open", "lapsed")
-COUNTERS = ("generation", "asked", "told", "imported", "late_arms", "partial")
+PLAIN = ("arms", "contexts", "entered", "broken", "missed")
+COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial")
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words.
+
+    >>> duration(3600.0), duration(90.0), duration(0.5)
+    ('1 h', '90 s', '0.5 s')
+    """
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"
 
 
 def as_array(rows: Sequence[Sequence[float | None]]) -> FloatArray:

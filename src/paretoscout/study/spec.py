@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,12 @@ from ..algorithms.registry import get, resolve
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
 from ..problem import Metric, Units, bounds_of, units_of
 
-FORMAT = 1
+FORMAT = 2
+#: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
+#: there were versions. A study of older rules is judged anew, from its log, by the present ones; see replica.py.
+RULES = 2
+#: In which order outcomes count: in that in which they were asked for, or in that in which they were told.
+ORDERS = ("asked", "told")
 #: Columns of `Study.to_frame` besides the metrics.
 RESERVED = ("trial", "arm", "at")
 GUARD = re.compile(r"\s*(.*?)\s*(<=|>=)\s*(\S+)\s*")
@@ -67,6 +71,16 @@ class StudySpec:
     lease: float = 3600.0  # seconds until an ask expires
     goal: str | int = "front"
     budget: int | None = None
+    give_up: float | None = 3600.0  # seconds after which an outcome is no evidence any more; None: never
+    at_give_up: tuple[tuple[str, float], ...] = ()  # the outcome of a trial that was not told by then; none: it is void
+    order: str = "asked"  # one of ORDERS
+    rules: int = field(default=RULES, compare=False)  # under which it was begun
+
+    @property
+    def silence(self) -> list[float | None] | None:
+        """The outcome of a trial that was not told in time, a number for each column; None: it has none."""
+        said = dict(self.at_give_up)
+        return [said.get(name) for name in self.columns] if said else None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,34 +97,40 @@ class StudySpec:
         """Return the settings of the algorithm."""
         return get(self.algorithm).settings(**dict(self.settings))
 
-    def setup(self, contexts: Sequence[Sequence[float]] | None, n_arms: int, n_broken: int = 0) -> Setup:
-        """Return what the algorithm is told, with the arms that are there now; others broke a guard."""
-        units, settings = self.units, self.algorithm_settings()
+    def setup(self, contexts: Sequence[Sequence[float]] | None, entered: Sequence[int]) -> Setup:
+        """Return what the algorithm is told of arms; `entered`: with which addition each of them came."""
+        units = self.units
         L = len(self.metrics)
-        known = settings.knows_noise
-        bounds = bounds_of(self.metrics, units)
         sigma = np.array([np.nan if value is None else value for value in self.sigma[:L]])
         return Setup(
-            n_arms=n_arms,
+            n_arms=len(entered),
             n_metrics=L,
             eps=units.eps,
-            # guards are judged besides, each side with half
-            delta=self.delta / 2 * share_of_delta(n_arms, n_broken) if self.guards else self.delta,
-            sigma=sigma / units.scales if known else None,
+            delta=self.delta / 2 if self.guards else self.delta,  # the other half is for the guards
+            sigma=sigma / units.scales,
             contexts=None if contexts is None else np.array(contexts, float),
-            noise="sub-Gaussian noise, sigma given" if known else self._unknown_noise(),
-            bounds=bounds,
+            noise=self._noise(),
+            bounds=bounds_of(self.metrics, units),
             scales=units.scales,
             goal=self.goal,
             budget=self.budget,
+            exact=np.array([metric.exact for metric in self.metrics]),
+            entered=np.array(entered, np.int64),
         )
 
-    def _unknown_noise(self) -> str:
-        bounded = [metric.name for metric in self.metrics if metric.bounds is not None]
-        if len(bounded) == len(self.metrics):
-            return "outcomes within their bounds, noise of any kind"
-        within = f"; {', '.join(bounded)}: within bounds, noise of any kind" if bounded else ""
-        return f"normal noise, variance unknown{within}"
+    def _noise(self) -> str:
+        """What is assumed of the noise, for people to read; metrics are named where they differ in that."""
+        kinds: dict[str, list[str]] = {}
+        for metric, sigma in zip(self.metrics, self.sigma, strict=False):
+            kind = "sub-Gaussian noise, sigma given"
+            if sigma is None:
+                kind = "normal noise, variance unknown"
+                if metric.bounds is not None:
+                    kind = "outcomes within their bounds, noise of any kind"
+            kinds.setdefault(kind, []).append(metric.name)
+        if len(kinds) == 1:
+            return next(iter(kinds))
+        return "; ".join(f"{', '.join(names)}: {kind}" for kind, names in kinds.items())
 
     def text(self) -> str:
         """Return it as text for the storage."""
@@ -127,6 +147,8 @@ class StudySpec:
                 Metric(**{**metric, "bounds": metric["bounds"] and tuple(metric["bounds"])})
                 for metric in values["metrics"]
             )
+            values = {"rules": 1, "give_up": values["lease"], **values}  # what was so before there were settings for it
+            values["at_give_up"] = tuple(map(tuple, values.get("at_give_up", ())))
             values["guards"] = tuple(Guard(**guard) for guard in values["guards"])
             values["settings"] = tuple(
                 (key, tuple(value) if isinstance(value, list) else value) for key, value in values["settings"]
@@ -139,19 +161,6 @@ class StudySpec:
             return cls(**plain)
         except (KeyError, TypeError, json.JSONDecodeError) as problem:
             raise UnreadableFile(f"the settings of study {name!r} cannot be read: {problem}") from problem
-
-
-def share_of_delta(n_left: int, n_broken: int) -> float:
-    """Return the share of delta for the arms that are left where others broke a guard.
-
-    Which arms are left depends on outcomes. An algorithm that starts anew with them is right only if it would be right
-    for every set of arms that might have been left; so each of these sets has its share beforehand. One half is for
-    all arms, a quarter for the sets that lack one arm, an eighth for those that lack two, and so on.
-
-    >>> share_of_delta(8, 0), share_of_delta(7, 1) == 1 / (4 * 8)
-    (0.5, True)
-    """
-    return 0.5 ** (n_broken + 1) / math.comb(n_left + n_broken, n_broken)
 
 
 def make_spec(
@@ -168,6 +177,9 @@ def make_spec(
     lease: float,
     goal: str | int,
     budget: int | None,
+    give_up: float | str | None = "lease",
+    at_give_up: Mapping[str, float] | None = None,
+    order: str = "asked",
 ) -> StudySpec:
     """Check everything, and settle what follows from what is known of the noise."""
     stated = _metrics(metrics)
@@ -189,6 +201,9 @@ def make_spec(
             f"sigma of a study must be given for every metric, or the algorithm told that nobody knows it: "
             f"{type(settings).__name__}(noise='unknown')"
         )
+    lease = checks.number("lease of a study", lease, above=0.0)
+    if order not in ORDERS:
+        raise InvalidInput(f"order of a study must be 'asked' or 'told', got {order!r}")
     usual = asdict(record.settings())
     spec = StudySpec(
         arms=arm_names(arms),
@@ -201,14 +216,45 @@ def make_spec(
         delta=checks.number("delta of a study", delta, above=0.0, below=1.0),
         sigma=tuple(known),
         seed=checks.whole("seed of a study", seed, least=0),
-        lease=checks.number("lease of a study", lease, above=0.0),
+        lease=lease,
         goal=checks.goal(goal),
         budget=None if budget is None else checks.whole("budget of a study", budget, least=1),
+        give_up=_give_up(give_up, lease),
+        at_give_up=_at_give_up(at_give_up, stated, columns),
+        order=order,
     )
-    state, _ = record.start(settings, spec.setup(spec.contexts, len(spec.arms)))  # refused now, not at the first ask
-    if limits and not record.kernels_of(state).accepts.unasked:
-        raise NotSupported(f"algorithm {record.name!r} cannot keep guards: it cannot start anew without an option")
+    state, _ = record.start(settings, spec.setup(spec.contexts, [0] * len(spec.arms)))  # refused now, not at an ask
+    kernels = record.kernels_of(state)
+    if limits and kernels.judge_anew is None:
+        raise NotSupported(f"algorithm {record.name!r} cannot keep guards: it cannot go on without an option that left")
+    if spec.silence is not None and None in spec.silence[: len(stated)] and not kernels.accepts.missing:
+        raise NotSupported(f"at_give_up of a study with algorithm {record.name!r} must have every metric")
     return spec
+
+
+def _give_up(give_up: float | str | None, lease: float) -> float | None:
+    """Return after how long an outcome is no evidence any more; "lease": as long as the lease."""
+    if give_up is None or give_up == "lease":
+        return None if give_up is None else lease
+    return checks.number("give_up of a study (at least its lease)", give_up, least=lease)
+
+
+def _at_give_up(
+    values: Mapping[str, float] | None, metrics: Sequence[Metric], columns: Sequence[str]
+) -> tuple[tuple[str, float], ...]:
+    if values is not None and not isinstance(values, Mapping):
+        raise InvalidInput(f"at_give_up of a study must be {{metric: number}}, got {values!r}")
+    for name in values or {}:
+        if name not in columns:
+            raise UnknownName("metric in at_give_up of a study:", name, columns)
+    said = {name: checks.number(f"{name!r} in at_give_up of a study", value) for name, value in (values or {}).items()}
+    for metric in metrics:
+        if metric.name in said and metric.bounds and not metric.bounds[0] <= said[metric.name] <= metric.bounds[1]:
+            low, high = metric.bounds
+            raise InvalidInput(
+                f"{metric.name!r} in at_give_up of a study must be from {low:g} to {high:g}, got {said[metric.name]:g}"
+            )
+    return tuple(said.items())
 
 
 def arm_names(names: Any) -> tuple[str, ...]:

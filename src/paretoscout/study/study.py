@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .encoding import encode
 from .outlook import Explanation, Remaining, explanation, remaining
-from .replica import History, Replica, as_array
+from .replica import COUNTED, OUTCOMES, WAITING, History, Replica, as_array
 from .spec import Guard, StudySpec, arm_names, make_spec
 
 DEFAULT_STORAGE = "paretoscout.db"
@@ -32,8 +31,12 @@ SNAPSHOT_EVENTS = 1000
 SNAPSHOT_BYTES_PER_EVENT = 200
 #: Rows of imported data in one event.
 ROWS_PER_EVENT = 5000
-#: Outcomes beyond this, in units of eps, are refused: their squares must be numbers too.
+#: Outcomes beyond this are refused: their squares must be numbers too.
 LARGEST = 1e100
+#: Outcomes beyond this, in units of eps, are refused: their rounding alone would exceed it.
+LARGEST_IN_EPS = 2.0**52
+#: So many trials are asked for at once, at most: others wait meanwhile.
+MOST_ASKED = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class Study:
     contexts: columns of the frame of arms that may explain the means; categories are encoded, see `features`.
     algorithm: a name or a settings object, such as `algorithms.Scout(regret_weight=0.9)`.
     lease: seconds after which an ask that was not told is asked again.
+    give_up: seconds (at least `lease`, and as many unless told) after which an outcome is kept, but is no evidence any
+        more; None: never. What is promised is about measurements that end by then.
+    at_give_up: what silence means, {"conversion": 0}: the outcome of a trial that was not told by then.
+    order: "asked": outcomes count in the order in which they were asked for, those that come early wait; "told": you
+        declare that how long a measurement takes has nothing to do with its outcome, and nothing waits.
     goal, budget: as in `simulate`.
 
     >>> study = Study(arms=["a", "b"], metrics={"quality": "max"}, sigma=0.01, storage="memory")
@@ -84,12 +92,15 @@ class Study:
         lease: float = 3600.0,
         goal: str | int = "front",
         budget: int | None = None,
-        clock: Callable[[], float] = time.time,
+        give_up: float | str | None = "lease",
+        at_give_up: Mapping[str, float] | None = None,
+        order: str = "asked",
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InvalidInput(f"name of a study must be a text in one line, not empty, got {name!r}")
         self.name = name
-        self._clock, self._lock = clock, threading.RLock()
+        self._lock = threading.RLock()
         self._replica: Replica | None = None
         self._snapshot_size = 0  # of the last one that was seen
         spec = None
@@ -112,15 +123,21 @@ class Study:
                 lease=lease,
                 goal=goal,
                 budget=budget,
+                give_up=give_up,
+                at_give_up=at_give_up,
+                order=order,
             )
         # only now: what is wrong leaves no file behind
         where = storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE
         self.storage = storage_of(where, make=spec is not None)
+        self._clock = clock or self.storage.now
         if spec is not None:
             self._create(spec)
         self.spec = StudySpec.of_text(self.storage.spec(name), name)
-        self._columns, scales = self.spec.columns, self.spec.units.scales
-        self._scales = np.concatenate([scales, np.ones(len(self.spec.columns) - len(scales))])
+        self._columns = self.spec.columns
+        eps = [metric.eps or np.inf for metric in self.spec.metrics]
+        most = np.minimum(LARGEST * self.spec.units.scales, LARGEST_IN_EPS * np.array(eps))
+        self._most = np.concatenate([most, np.full(len(self._columns) - len(most), LARGEST)])  # of each column
         if spec is not None and self.spec != spec:
             differ = [field for field, value in vars(spec).items() if getattr(self.spec, field) != value]
             raise InvalidInput(
@@ -150,31 +167,31 @@ class Study:
         Trials whose lease is over are asked again first. arm: measure this one, whatever the algorithm would ask for,
         also when every arm has its verdict: its interval gets narrower, and the guarantee stays.
         """
-        count = 1 if n is None else checks.whole("n of ask", n, least=1)
+        count = 1 if n is None else checks.whole("n of ask", n, least=1, most=MOST_ASKED)
         with self._writing() as (writer, replica):
-            now, before = self._clock(), _weight(replica)
-            events = self._expired(writer, replica, now)
-            trials: list[Trial] = []
+            now, before = self._expire(writer, replica), _weight(replica)
+            events: list[Event] = []
             chosen = None if arm is None else self._chosen(replica, arm)
-            while len(trials) < count and not (
-                trials and ((replica.done and chosen is None) or self._budget_spent(replica))
+            while len(events) < count and not (
+                events and ((replica.done and chosen is None) or self._budget_spent(replica))
             ):
-                self._check_may_ask(replica, bool(trials))
+                self._check_may_ask(replica, bool(events))
                 events.append(replica.ask(now, chosen))
-                trials.append(Trial(events[-1].number, events[-1].body["arm"]))
             writer.append(events)
-            self._maybe_snapshot(writer, replica, before)
+            self._settle(writer, replica, before)
+        trials = [Trial(event.number, event.body["arm"]) for event in events]
         return trials[0] if n is None else trials
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
-        """Take in the outcome of a trial: a number for each metric; some may be left out.
+        """Take in the outcome of a trial: a number for each metric; some may be left out, and told later.
 
         The same outcome again changes nothing; another one for the same trial is an error, and so is a trial that was
-        never asked. A trial that failed or expired can still be told.
+        never asked. The outcome of a trial that failed, or was given up, is kept, but is no evidence.
         """
         number = _number(trial)
         row = self._row(values, f"outcome of trial {number}")
         with self._writing() as (writer, replica):
+            self._expire(writer, replica)
             event = self._told(replica, number, row)
             if event is not None:
                 self._append(writer, replica, event)
@@ -183,19 +200,21 @@ class Study:
         """Say that a measurement failed: it costs no data, and is asked again."""
         number = _number(trial)
         with self._writing() as (writer, replica):
-            if number not in replica.open and number not in replica.lapsed:
-                self._told_before(number)
-                raise Conflict(f"trial {number} was told already: it did not fail")
+            self._expire(writer, replica)
             if number in replica.open:
                 self._append(writer, replica, self._event(replica, "fail", number, {"reason": str(reason)}))
+            elif self._tells(number):
+                raise Conflict(f"trial {number} was told already: it did not fail")
 
-    def tell_frame(self, frame: Any, arm: str = "arm", trial: str | None = None) -> int:
+    def tell_frame(self, frame: Any, arm: str = "arm", trial: str | None = None, time: str | None = None) -> int:
         """Take in many outcomes at once, all of them or, if a row is wrong, none; return how many were new.
 
         frame: a table with a column for each metric; cells may be empty. arm: the column that names the arm. trial: the
         column with the numbers of trials, for rows that were asked for; rows without a number are history, or data that
         the study did not ask for. These keep the guarantee, as long as nobody looked ahead: which arm was measured, and
-        whether a row is in the table, must not depend on the outcome of that row. `verdicts()` says so.
+        whether a row is in the table, must not depend on the outcome of that row. `verdicts()` says so. They count in
+        an order drawn from the seed, for that of a table may be sorted by outcome; or in that of `time`, a column of
+        numbers. They are judged after the last row only.
         """
         columns = Columns(frame, "this table")
         cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
@@ -205,7 +224,11 @@ class Study:
         names = columns.labels(arm) if trial is None or arm in columns.names else [None] * columns.n_rows
         empty = [None] * columns.n_rows
         rows = list(map(list, zip(*(cells.get(name, empty) for name in self.spec.columns), strict=True)))
+        if time is not None:
+            order = np.argsort(columns.numbers(time), kind="stable").tolist()
+            numbers, names, rows = ([part[k] for k in order] for part in (numbers, names, rows))
         with self._writing() as (writer, replica):
+            self._expire(writer, replica)
             tells: dict[int, tuple[int, list[float | None]]] = {}
             history: list[tuple[str, list[float | None]]] = []
             self._check_rows(rows, replica)
@@ -232,7 +255,11 @@ class Study:
                     new += 1
             for start in range(0, len(history), ROWS_PER_EVENT):
                 chunk = history[start : start + ROWS_PER_EVENT]
-                body = {"arms": [name for name, _ in chunk], "values": [row for _, row in chunk]}
+                body: dict[str, Any] = {"arms": [name for name, _ in chunk], "values": [row for _, row in chunk]}
+                if time is not None:
+                    body["in_order"] = True
+                if start + ROWS_PER_EVENT < len(history):
+                    body["more"] = True
                 self._append(writer, replica, self._event(replica, "data", None, body))
             return new + len(history)
 
@@ -280,19 +307,25 @@ class Study:
 
     @property
     def open(self) -> list[Trial]:
-        """Trials that were asked and neither told nor lapsed, oldest first."""
+        """Trials that were asked and are neither told nor void, oldest first."""
         with self._reading() as replica:
             return [Trial(number, replica.arms[lease.arm]) for number, lease in replica.open.items()]
 
     def counts(self) -> dict[str, int]:
-        """Return how many trials were asked, told and are open, how many lapsed untold, how many rows were imported."""
+        """Return how many trials were asked, told, are open and are void, how many rows were imported.
+
+        waiting: outcomes that will count when all trials asked before them are told or void; late: outcomes that are no
+        evidence, for their trial was void when they came.
+        """
         with self._reading() as replica:
             return {
                 "asked": replica.asked,
                 "told": replica.told,
                 "open": len(replica.open),
-                "lapsed": len(replica.lapsed),
+                "lapsed": replica.lapsed,
                 "imported": replica.imported,
+                "waiting": sum(len(outcomes.arms) for outcomes in replica.waiting.values()),
+                "late": replica.late,
             }
 
     def explain(self, arm: str) -> Explanation:
@@ -342,10 +375,12 @@ class Study:
 
     # Arms
 
-    def add_arms(self, arms: Any) -> None:
-        """Add arms, new ones or such as were withdrawn. The guarantee is restated for the arms there are then.
+    def add_arms(self, arms: Any, looked: bool = True) -> None:
+        """Add arms, new ones or such as were withdrawn. Those that are there keep their verdicts' share of delta.
 
-        It holds as if they had been there from the start, if the outcomes so far were no reason to add them.
+        looked: say False if the outcomes so far were no reason to add them, and to add just these; the guarantee says
+        so then. Arms that were designed or picked after looking at outcomes are refused: all that was measured so far
+        would speak for them.
         """
         contexts = [name for name in self.spec.features if name != "1"]
         if any(" = " in name for name in contexts):
@@ -355,21 +390,33 @@ class Study:
             for name in arm_names(names):
                 if name in replica.index and replica.index[name] not in replica.withdrawn:
                     raise InvalidInput(f"names of arms must differ, got {name!r}, which is there already")
+            if looked and (replica.told or replica.imported):
+                raise NotSupported(
+                    "arms cannot be added after looking at outcomes: make a new study with all of them, or say that "
+                    "the outcomes so far were no reason to add these (looked=False; add-arm --without-looking)"
+                )
             added = [[name, None if rows is None else rows[k]] for k, name in enumerate(names)]
             self._change_arms(writer, replica, {"add": added})
 
-    def withdraw(self, arm: str, reason: str = "withdrawn") -> None:
-        """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged anew."""
+    def withdraw(self, arm: str, reason: str = "withdrawn", looked: bool = True) -> None:
+        """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged anew.
+
+        looked: say False if the outcomes so far were no reason to withdraw it; the guarantee says so then. Else an arm
+        that stood when it left must still be escaped by those of the front: to take out the best ones and to call the
+        next ones optimal would be looking ahead.
+        """
         with self._writing() as (writer, replica):
             if arm not in replica.index or replica.index[arm] in replica.withdrawn:
                 raise UnknownName("arm", arm, [replica.arms[k] for k in replica.present])
             if len(replica.present) == 1:
                 raise InvalidInput(f"a study must keep at least one arm, and {arm!r} is the last one")
-            self._change_arms(writer, replica, {"withdraw": {arm: str(reason)}})
+            self._change_arms(writer, replica, {"withdraw": {arm: str(reason)}, "looked": bool(looked)})
 
     def _change_arms(self, writer: Writer, replica: Replica, body: dict[str, Any]) -> None:
-        if not replica.accepts.unasked:
-            raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot start anew with the outcomes there are")
+        if not replica.keeps_shares:
+            raise NotSupported(
+                f"algorithm {self.spec.algorithm!r} cannot add or withdraw options: its delta is for those it has"
+            )
         self._append(writer, replica, self._event(replica, "arms", None, body))
 
     # The log
@@ -425,40 +472,50 @@ class Study:
                     self._replica = None
                 raise
 
-    def _append(self, writer: Writer, replica: Replica, event: Event) -> None:
-        """Append an event and apply it; options that break a guard for sure by now are withdrawn."""
+    def _append(self, writer: Writer, replica: Replica, *events: Event) -> None:
+        """Append events and apply them."""
         before = _weight(replica)
-        writer.append([event])
-        replica.apply(event, _history_of(writer))
-        self._maybe_snapshot(writer, replica, before)
-        if self.spec.guards:
-            concerned = [replica.index[event.body["arm"]]] if event.kind == "tell" else list(replica.present)
-            broken = {arm: replica.breaks(arm) for arm in concerned if arm in replica.place}
-            why = {replica.arms[arm]: f"breaks {guard}" for arm, guard in broken.items() if guard is not None}
-            if len(why) == len(replica.present):
-                why.popitem()  # one is kept, whatever it breaks: see Replica.verdicts
-            if why:
-                self._append(writer, replica, self._event(replica, "arms", None, {"withdraw": why, "guard": True}))
+        writer.append(events)
+        for event in events:
+            replica.apply(event, _history_of(writer))
+        self._settle(writer, replica, before)
 
-    def _maybe_snapshot(self, writer: Writer, replica: Replica, before: int) -> None:
-        """Take a snapshot at every so many events; of all who append, the one who gets there does it."""
+    def _settle(self, writer: Writer, replica: Replica, before: int) -> None:
+        """Do what follows from what was appended: options that break a guard for sure by now are withdrawn.
+
+        And a snapshot is taken at every so many events; of all who append, the one who gets there does it.
+        """
         interval = max(SNAPSHOT_EVENTS, self._snapshot_size // SNAPSHOT_BYTES_PER_EVENT)
-        if _weight(replica) // interval > before // interval:
+        if _weight(replica) // interval > before // interval and not replica.table:
             data = replica.dump()
             writer.snapshot(replica.number, data)
             self._snapshot_size = len(data)
+        concerned, replica.counted = sorted(replica.counted), set()
+        if not self.spec.guards or not replica.keeps_shares:
+            return
+        broken = {arm: replica.breaks(arm) for arm in concerned if arm not in replica.withdrawn}
+        why = {replica.arms[arm]: f"breaks {guard}" for arm, guard in broken.items() if guard is not None}
+        if len(why) == len(replica.present):
+            why.popitem()  # one is kept, whatever it breaks: see Replica.verdicts
+        if why:
+            self._append(writer, replica, self._event(replica, "arms", None, {"withdraw": why, "guard": True}))
 
     def _event(self, replica: Replica, kind: str, trial: int | None, body: dict[str, Any]) -> Event:
         return Event(replica.number + 1, kind, trial, body, self._clock())
 
-    def _expired(self, writer: Writer, replica: Replica, now: float) -> list[Event]:
-        """Let trials lapse whose lease is over."""
-        events = []
-        for number, lease in list(replica.open.items()):
-            if now - lease.at > self.spec.lease:
-                events.append(Event(replica.number + 1, "expire", number, {}, now))
-                replica.apply(events[-1], _history_of(writer))
-        return events
+    def _expire(self, writer: Writer, replica: Replica) -> float:
+        """Let trials lapse whose time is up, and return what time it is."""
+        now, before = self._clock(), _weight(replica)
+        events: list[Event] = []
+        while (due := replica.overdue(now)) is not None:
+            number, kind = due
+            body = {"arm": replica.arms[replica.open[number].arm]}
+            events.append(Event(replica.number + 1, kind, number, body, now))
+            replica.apply(events[-1], _history_of(writer))
+        if events:
+            writer.append(events)
+            self._settle(writer, replica, before)
+        return now
 
     # Checks
 
@@ -505,9 +562,10 @@ class Study:
             raise NotSupported(
                 f"{where} lacks {', '.join(lacks)}: algorithm {self.spec.algorithm!r} needs every metric of a sample"
             )
-        for name, scale, value in zip(self._columns, self._scales, row, strict=True):
-            if value is not None and not abs(value) <= LARGEST * scale:
-                raise InvalidInput(f"{name!r} in {where} must be at most {LARGEST * scale:g} in size, got {value:g}")
+        for name, most, value in zip(self._columns, self._most.tolist(), row, strict=True):
+            if value is not None and not abs(value) <= most:
+                why = " (its rounding alone exceeds eps: subtract what all have in common)" if most < LARGEST else ""
+                raise InvalidInput(f"{name!r} in {where} must be at most {most:g} in size, got {value:g}{why}")
         for metric, value in zip(self.spec.metrics, row, strict=False):
             if value is not None and metric.bounds is not None and not metric.bounds[0] <= value <= metric.bounds[1]:
                 low, high = metric.bounds
@@ -516,7 +574,7 @@ class Study:
     def _check_rows(self, rows: Sequence[Sequence[float | None]], replica: Replica) -> None:
         """Refuse a table in which a row is wrong; only rows that are out of the ordinary are looked at one by one."""
         values = as_array(rows)
-        low, high = np.full((2, values.shape[1]), LARGEST) * self._scales * [[-1.0], [1.0]]
+        low, high = -self._most, self._most.copy()
         for position, metric in enumerate(self.spec.metrics):
             if metric.bounds is not None:
                 low[position], high[position] = metric.bounds
@@ -526,26 +584,42 @@ class Study:
 
     def _told(self, replica: Replica, number: int, row: list[float | None], where: str = "") -> Event | None:
         """Return the event of a tell, or None where it was told before with the same values."""
-        lease = replica.open.get(number) or replica.lapsed.get(number)
-        if lease is None:
-            told = self._told_before(number, where).body["values"]
-            if told != row:
-                shown = dict(zip(self.spec.columns, told, strict=True))
-                raise Conflict(f"{where}trial {number} was told before, with other values: {shown}")
-            return None
+        lease, tells = replica.open.get(number), [] if number in replica.open else self._tells(number)
+        known = [event.body["values"] for event in tells]
+        told = [next((value for value in column if value is not None), None) for column in zip(*known, strict=True)]
+        body: dict[str, Any] = {"arm": replica.arms[lease.arm] if lease else self._asked_arm(number, where)}
+        if told:
+            for old, new in zip(told, row, strict=True):
+                if None not in (old, new) and old != new:
+                    shown = dict(zip(self.spec.columns, told, strict=True))
+                    raise Conflict(f"{where}trial {number} was told before, with other values: {shown}")
+            row = [new if old is None else None for old, new in zip(told, row, strict=True)]
+            if not any(value is not None for value in row):
+                return None
+            body["completes"] = WAITING if number in replica.waiting else COUNTED
         self._check_row(row, f"{where}outcome of trial {number}", replica)
-        return self._event(replica, "tell", number, {"arm": replica.arms[lease.arm], "values": row})
+        return self._event(replica, "tell", number, {**body, "values": row})
 
-    def _told_before(self, number: int, where: str = "") -> Event:
-        """Return the event that told a trial which is neither open nor lapsed."""
-        for event in self.storage.of_trial(self.name, number):
-            if event.kind == "tell":
-                return event
+    def _tells(self, number: int) -> list[Event]:
+        """Return the events that told a trial."""
+        return [event for event in self._events_of(number) if event.kind == "tell"]
+
+    def _asked_arm(self, number: int, where: str = "") -> str:
+        """Return the arm of a trial that was asked."""
+        for event in self._events_of(number, where):
+            if event.kind == "ask":
+                return str(event.body["arm"])
         raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
 
+    def _events_of(self, number: int, where: str = "") -> list[Event]:
+        events = self.storage.of_trial(self.name, number)
+        if not events:
+            raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
+        return events
+
     def _check_arm(self, number: int, arm: str, replica: Replica, where: str) -> None:
-        lease = replica.open.get(number) or replica.lapsed.get(number)
-        asked = replica.arms[lease.arm] if lease else self._told_before(number, f"{where}: ").body["arm"]
+        lease = replica.open.get(number)
+        asked = replica.arms[lease.arm] if lease else self._asked_arm(number, f"{where}: ")
         if asked != arm:
             raise InvalidInput(f"{where} says arm {arm!r}, but trial {number} is of {asked!r}")
 
@@ -560,8 +634,8 @@ def _if_whole(number: float) -> Any:
 
 
 def _before(events: Callable[..., Iterable[Event]], number: int) -> Iterator[Event]:
-    """Yield all outcomes before an event."""
-    return (event for event in events(kinds=("tell", "data")) if event.number < number)
+    """Yield what was measured before an event."""
+    return (event for event in events(kinds=OUTCOMES) if event.number < number)
 
 
 def _history_of(writer: Writer) -> History:
