@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "frames": {"checks", "errors", "kernels"},
     "problems": {"checks", "errors", "frames", "kernels", "problem"},
     "start": {"checks", "algorithms", "errors", "kernels", "problem"},
-    "verdicts": {"algorithms", "kernels", "problem"},
+    "verdicts": {"algorithms", "diagnostics", "kernels", "problem"},
     "storage": {"errors"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
@@ -50,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
         "algorithms",
         "checks",
+        "diagnostics",
         "environments",
         "errors",
         "files",

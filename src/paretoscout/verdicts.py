@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
+from .diagnostics import Concern, contradicted
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
@@ -97,6 +100,7 @@ class VerdictTable:
     )
     remark: str = ""  # what else there is to know
     counted: str = "samples"  # what is counted, for people to read
+    concerns: tuple[Concern, ...] = ()  # what was seen that the guarantee does not allow for
 
     @classmethod
     def of(
@@ -139,6 +143,25 @@ class VerdictTable:
         """The arms that are proven to be on the front."""
         return tuple(arm for arm, verdict in zip(self.arms, self.verdicts, strict=True) if verdict == "front")
 
+    @property
+    def contradicted(self) -> tuple[str, ...]:
+        """The arms whose verdicts were right to give, but are contradicted by the estimates as they are now."""
+        rivals = [None if rival not in self.arms else self.arms.index(rival) for rival in self.rivals]
+        known = np.where(np.isfinite(self.radii), self.estimates, np.nan)
+        signs = [1.0 if metric.direction == "max" else -1.0 for metric in self.metrics]
+        eps = [metric.eps or 0.0 for metric in self.metrics]
+        return tuple(self.arms[k] for k in contradicted(self.verdicts, rivals, known, eps, signs))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before acting on the verdicts, for people to read."""
+        said = [concern.text for concern in self.concerns]
+        said += [
+            f"{arm}: the estimates as they are now contradict its verdict, which rests on earlier ones."
+            for arm in self.contradicted
+        ]
+        return said
+
     def rests_on(self, k: int) -> str:
         """Return what the verdict on an arm rests on: "measured", or the model and the misfit it survives."""
         if self.survives is None or math.isnan(self.survives[k, 0]):
@@ -153,6 +176,8 @@ class VerdictTable:
         return {
             "guarantee": self.guarantee,
             **({"remark": self.remark} if self.remark else {}),
+            "concerns": [concern.as_dict() for concern in self.concerns],
+            "contradicted": list(self.contradicted),
             "samples": int(self.counts.sum()),
             "options": [
                 {

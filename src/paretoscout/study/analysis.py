@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..algorithms.contract import Settings
@@ -10,8 +11,12 @@ from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
 from ..problem import Metric
 from ..verdicts import VerdictTable
-from .spec import Guard
+from .replica import FEW_VALUES
+from .spec import Guard, guards_of, metrics_of, sigma_of
 from .study import Study
+
+#: In a table of fewer rows than this nobody can tell that a metric has few values.
+ENOUGH_ROWS = 20
 
 
 def analyze(
@@ -26,6 +31,8 @@ def analyze(
     algorithm: str | Settings = "scout",
     metric: str | None = None,
     value: str | None = None,
+    time: str | None = None,
+    seed: int = 0,
 ) -> VerdictTable:
     """Return which options are proven to be on the front, which to be dominated, and by whom.
 
@@ -33,6 +40,10 @@ def analyze(
     metric, in which cells may be empty. Long form: a row for each number; name the columns with the metric (`metric`)
     and the number (`value`). The rest is as in `Study`. The guarantee holds however the rows were chosen, as long as
     nobody looked ahead at their outcomes; so it also holds if more rows are added and the table is analysed again.
+
+    The order of the rows does not matter: they are taken in one drawn from the seed (or in that of `time`, a column of
+    numbers), and verdicts are read after the last one. A metric with few different values is not normal: 0 and 1 are
+    taken as bounds, other ones must be given bounds (or `exact`, where a number that never varies is certain).
 
     >>> runs = {"model": ["a", "a", "a", "b", "b", "b"], "quality": [0.91, 0.9, 0.92, 0.5, 0.52, 0.51]}
     >>> analyze(runs, arm="model", metrics={"quality": "max"}, sigma=0.02).verdicts
@@ -50,23 +61,50 @@ def analyze(
             if given != values[first[label]]:
                 raise InvalidInput(f"context {name!r} must be the same in all rows of an arm, but differs in {label!r}")
         arms[name] = [values[first[label]] for label in arms["arm"]]
+    stated = metrics_of(metrics)
+    names = list(dict.fromkeys([*(each.name for each in stated), *(guard.metric for guard in guards_of(guards))]))
+    if metric is None or value is None:
+        cells = {name: columns.numbers_or_none(name) for name in names if name in columns.names}
+    else:
+        cells = _wide(columns, names, metric, value)
+    known = sigma_of(sigma, names, len(stated))
     study = Study(
         arms,
-        metrics,
+        [_bounded(each, cells.get(each.name, [])) if known[k] is None else each for k, each in enumerate(stated)],
         delta=delta,
         storage="memory",
         sigma=sigma,
         guards=guards,
         contexts=contexts,
         algorithm=algorithm,
+        seed=seed,
     )
-    if metric is None or value is None:
-        study.tell_frame(frame, arm=arm)
-        return study.verdicts()
-    cells: dict[str, list[float | None]] = {name: [None] * len(labels) for name in study.spec.columns}
+    when = {} if time is None else {" ": columns.numbers(time)}  # names that no metric has
+    study.tell_frame({"": labels, **cells, **when}, arm="", time=None if time is None else " ")
+    return study.verdicts()
+
+
+def _wide(columns: Columns, names: Sequence[str], metric: str, value: str) -> dict[str, list[float | None]]:
+    """Return a table in long form as columns, a number in each row."""
+    cells: dict[str, list[float | None]] = {name: [None] * columns.n_rows for name in names}
     for row, (name, number) in enumerate(zip(columns.labels(metric), columns.numbers_or_none(value), strict=True)):
         if name not in cells:
             raise UnknownName(f"metric in row {row} of this table:", name, cells)
         cells[name][row] = number
-    study.tell_frame({"arm": labels, **cells})
-    return study.verdicts()
+    return cells
+
+
+def _bounded(metric: Metric, values: Sequence[float | None]) -> Metric:
+    """Return a metric whose noise is unknown, with bounds if its values tell them; refuse few others."""
+    there = [value for value in values if value is not None]
+    different = set(there)
+    if metric.bounds is not None or metric.exact or len(there) < ENOUGH_ROWS or len(different) >= FEW_VALUES:
+        return metric
+    if different <= {0.0, 1.0}:
+        return replace(metric, bounds=(0.0, 1.0))
+    raise InvalidInput(
+        f"bounds of metric {metric.name!r} must be given, for its noise is not normal: it has only {len(different)} "
+        f"different values in {len(there)} rows, from {min(different):g} to {max(different):g}. Say between which "
+        f"values it lies (bounds=(LOW, HIGH); --bounds {metric.name}=LOW,HIGH), or that a number that never varies is "
+        f"certain (exact=True; --exact {metric.name})"
+    )

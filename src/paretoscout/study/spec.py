@@ -182,12 +182,12 @@ def make_spec(
     order: str = "asked",
 ) -> StudySpec:
     """Check everything, and settle what follows from what is known of the noise."""
-    stated = _metrics(metrics)
-    limits = tuple(guard if isinstance(guard, Guard) else Guard.read(guard) for guard in guards)
+    stated = metrics_of(metrics)
+    limits = guards_of(guards)
     columns = list(dict.fromkeys([metric.name for metric in stated] + [guard.metric for guard in limits]))
     for name in set(columns) & set(RESERVED):
         raise InvalidInput(f"name of a metric of a study must not be {name!r}: a column of its table is called so")
-    known = _sigma(sigma, columns, len(stated))
+    known = sigma_of(sigma, columns, len(stated))
     record, settings = resolve(algorithm)
     noise_given = all(value is not None for value in known[: len(stated)])
     if isinstance(algorithm, str) and not noise_given:
@@ -271,7 +271,14 @@ def arm_names(names: Any) -> tuple[str, ...]:
     return given
 
 
-def _metrics(metrics: Any) -> tuple[Metric, ...]:
+def guards_of(guards: Any) -> tuple[Guard, ...]:
+    """Return guards, however they are stated."""
+    stated = [guards] if isinstance(guards, (str, Guard)) else guards
+    return tuple(guard if isinstance(guard, Guard) else Guard.read(guard) for guard in stated)
+
+
+def metrics_of(metrics: Any) -> tuple[Metric, ...]:
+    """Return metrics, however they are stated."""
     if isinstance(metrics, Mapping):
         metrics = [Metric(name, direction) for name, direction in metrics.items()]
     if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Sequence) or not metrics:
@@ -288,7 +295,7 @@ def _metrics(metrics: Any) -> tuple[Metric, ...]:
     return stated
 
 
-def _sigma(sigma: Any, columns: Sequence[str], n_metrics: int) -> list[float | None]:
+def sigma_of(sigma: Any, columns: Sequence[str], n_metrics: int) -> list[float | None]:
     """Return the noise scale of each column, None where nobody knows it."""
     if sigma is None:
         return [None] * len(columns)

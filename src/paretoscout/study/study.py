@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
+from ..diagnostics import FEWEST, Concern, examine
 from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, ParetoscoutError, UnknownName, UnreadableFile
 from ..frames import Columns, frame_of
 from ..problem import Metric
@@ -35,6 +36,9 @@ ROWS_PER_EVENT = 5000
 LARGEST = 1e100
 #: Outcomes beyond this, in units of eps, are refused: their rounding alone would exceed it.
 LARGEST_IN_EPS = 2.0**52
+#: What was measured is examined for noise that the guarantee does not allow for when there is so much more of it, and
+#: only the last so many events.
+EXAMINED_AFTER, EXAMINED_EVENTS = 1.05, 5_000
 #: So many trials are asked for at once, at most: others wait meanwhile.
 MOST_ASKED = 10_000
 
@@ -103,6 +107,8 @@ class Study:
         self._lock = threading.RLock()
         self._replica: Replica | None = None
         self._snapshot_size = 0  # of the last one that was seen
+        self._concerns: tuple[Concern, ...] = ()
+        self._examined_again_at = FEWEST
         spec = None
         if arms is not None or metrics is not None:
             if arms is None or metrics is None:
@@ -113,7 +119,7 @@ class Study:
             spec = make_spec(
                 arms=names,
                 metrics=metrics,
-                guards=[guards] if isinstance(guards, (str, Guard)) else guards,
+                guards=guards,
                 features=features,
                 contexts=rows,
                 algorithm=algorithm,
@@ -272,9 +278,44 @@ class Study:
             return replica.done
 
     def verdicts(self) -> VerdictTable:
-        """Return what is proven of each arm, with the guarantee and what it rests on."""
+        """Return what is proven of each arm, with the guarantee, what it rests on, and what speaks against that."""
         with self._reading() as replica:
-            return replica.verdicts()
+            table = replica.verdicts()
+            if replica.told + replica.imported >= self._examined_again_at:
+                self._concerns = self._examined(replica)
+                self._examined_again_at = int(EXAMINED_AFTER * (replica.told + replica.imported)) + 1
+            return replace(table, concerns=self._concerns)
+
+    def _examined(self, replica: Replica) -> tuple[Concern, ...]:
+        """Look for what the guarantee does not allow for, in what was measured of late."""
+        rows: list[tuple[int, int, list[float | None]]] = []  # the order of asking, or of telling; arm; values
+        ordered = True
+        for event in self.storage.events(self.name, replica.number - EXAMINED_EVENTS, kinds=("tell", "data")):
+            if event.kind == "tell":
+                rows.append((event.trial or 0, replica.index[event.body["arm"]], event.body["values"]))
+            else:
+                ordered = ordered and bool(event.body.get("in_order"))
+                told = zip(event.body["arms"], event.body["values"], strict=True)
+                rows += [(event.number, replica.index[arm], values) for arm, values in told]
+        rows.sort(key=lambda row: row[0])
+        arms, values = np.array([arm for _, arm, _ in rows], np.int64), as_array([values for *_, values in rows])
+        of_arm = [values[arms == arm] for arm in replica.present]
+        metrics = {metric.name: metric for metric in self.spec.metrics}
+        stated = [metrics.get(name, Metric(name)) for name in self._columns]
+        return tuple(
+            examine(
+                [replica.arms[arm] for arm in replica.present],
+                self._columns,
+                [[column[~np.isnan(column)] for column in series.T] for series in of_arm],
+                normal=[
+                    sigma is None and metric.bounds is None
+                    for metric, sigma in zip(stated, self.spec.sigma, strict=True)
+                ],
+                ordered=ordered,
+                exact=[metric.exact for metric in stated],
+                eps=[metric.eps or 0.0 for metric in stated],
+            )
+        )
 
     def front(self) -> list[str]:
         """Return the arms that are proven to be on the front."""

@@ -1,0 +1,66 @@
+"""Studies that earlier versions wrote stay readable: one of every kind of algorithm, and a bench."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paretoscout.storage.sql import SQLStorage
+from paretoscout.study import Study
+from paretoscout.study.replica import Replica
+
+DATA = Path(__file__).parent / "data"
+#: What the version that wrote them showed, by name.
+SHOWN: dict[str, Any] = json.loads((DATA / "studies-schema-1.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of schema 1, upgraded."""
+    path = tmp_path_factory.mktemp("old") / "studies.db"
+    path.write_bytes(gzip.decompress((DATA / "studies-schema-1.db.gz").read_bytes()))
+    SQLStorage(f"sqlite:///{path}", upgrade=True).close()
+    return path
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_study_begun_under_older_rules_is_judged_from_its_log(old: Path, name: str) -> None:
+    """Nothing is lost; a verdict stays as it was, or is open again where the present rules ask for more evidence."""
+    study, shown = Study.load(name, old), SHOWN[name]
+    table = study.verdicts()
+    for arm, verdict in zip(table.arms, table.verdicts, strict=True):
+        assert verdict in (shown["verdicts"][arm], "undecided")
+    assert len(list(study.observations())) == shown["observations"]
+    assert study.withdrawn == shown["withdrawn"]
+    counts = study.counts()
+    assert {key: counts[key] for key in ("asked", "imported")} == {
+        key: shown["counts"][key] for key in ("asked", "imported")
+    }
+    assert counts["told"] + counts["late"] - (0 if study.takes_unasked else counts["late"]) == shown["counts"]["told"]
+    if study.takes_unasked:
+        assert "begun under the rules of version 1, judged by those of version 2, from its log" in table.guarantee
+    else:  # an algorithm that wants its own questions answered goes on as it was
+        assert dict(zip(table.arms, table.verdicts, strict=True)) == shown["verdicts"]
+        assert "begun under the rules of version 1" in table.guarantee
+
+
+@pytest.mark.parametrize("name", ["kind scout", "kind ape", "kind rage", "scout unknown", "scout guarded", "scout robust"])
+def test_it_goes_on_and_replays_to_the_last_bit(old: Path, name: str) -> None:
+    study = Study.load(name, old)
+    for trial in study.open:
+        study.fail(trial)
+    for _ in range(5):
+        if study.done:
+            break
+        trial = study.ask()
+        study.tell(trial, dict.fromkeys(study.spec.columns, 1.0))
+    log = list(study.storage.events(name))
+    replica = Replica(study.spec)
+    for event in log:
+        replica.apply(event, lambda number: [past for past in log[:number] if past.kind not in ("ask", "arms")])
+    with study._reading() as live:
+        assert replica.dump() == live.dump()
