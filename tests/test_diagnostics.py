@@ -266,8 +266,8 @@ def test_moments_of_neighbours_are_those_of_all_orders() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("K", "n", "repeated"), [(1, 8, 40), (1, 20, 40), (1, 60, 20), (3, 8, 40), (3, 30, 20)])
 def test_tails_hold_far_out(K: int, n: int, repeated: int) -> None:
-    """At 1e-4, in 20,000 series (or threes of them) at a time, at most twice what is claimed: it is 16 to 80 that are
-    expected; a test that holds exactly exceeds twice as many with probability below 0.001."""
+    """At 1e-4, at most twice what is claimed, of series alone and of three together. 40 to 80 are expected: a test that
+    holds exactly exceeds twice as many with probability below 1e-6."""
     rng = np.random.default_rng([K, n])
     alone, together, looks = np.zeros(4), np.zeros(4), 0
     for _ in range(repeated):
