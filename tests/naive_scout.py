@@ -89,8 +89,9 @@ class Known:
 class NaiveScout:
     """Scout for arms without contexts.
 
-    sigma: (L,), or None: nobody knows it. Then metrics with finite bounds may have noise of any law, and the others must
+    sigma: (K, L); nan: nobody knows it. Then metrics with finite bounds may have noise of any law, and the others must
     have normal noise; evidence on these comes as p-values, which may not be added.
+    v: (K,) what of delta is for each arm. entered: (K,) 0: there at the beginning; r: came with the r-th addition.
     """
 
     def __init__(
@@ -99,11 +100,14 @@ class NaiveScout:
         L: int,
         eps: Array,
         delta: float,
-        sigma: Array | None,
+        sigma: Array,
         bounds: Array | None = None,
         cost: Array | None = None,
         regret_weight: float = 0.5,
         *,
+        v: Array,
+        entered: Array,
+        exact: Array,  # (L,) whether a number that never varied is certain
         scales: Array,  # (L, R)
         weights: Array,  # (R,)
         rates: Array,
@@ -115,7 +119,9 @@ class NaiveScout:
         cost = np.ones(K) if cost is None else cost
         self.cost, self.regret_weight = cost / cost.mean(), regret_weight
         self.scales, self.weights, self.rates, self.by_pilot, self.few = scales, weights, rates, by_pilot, few
-        self.threshold = math.log(K / delta)
+        self.thresholds = np.log(1 / (v * delta))
+        self.v, self.entered, self.exact = v, entered, exact
+        self.presence = np.zeros(K, int)  # 0: present, 1: doubtful, 2: gone, 3: missed
         self.history: list[tuple[int, Array]] = []
         self.summarise()
 
@@ -126,7 +132,7 @@ class NaiveScout:
         self.history.append((arm, np.array(outcome, float)))
 
     def noise(self, metric: int) -> str:
-        if self.sigma is not None:
+        if not np.isnan(self.sigma[:, metric]).any():
             return "sigma"
         return "bounds" if np.isfinite(self.bounds[metric]).all() else "normal"
 
@@ -140,6 +146,7 @@ class NaiveScout:
         outcomes = np.array([outcome for _, outcome in self.history]).reshape(-1, self.L)
         self.pulls = np.array([np.count_nonzero(arms == k) for k in range(self.K)])
         self.observed = [[column[~np.isnan(column)] for column in outcomes[arms == k].T] for k in range(self.K)]
+        self.values_seen = [len(set(column[~np.isnan(column)])) for column in outcomes.T]
         self.known = [[self.know(arm, metric) for metric in range(self.L)] for arm in range(self.K)]
 
     def know(self, arm: int, metric: int) -> Known:
@@ -153,6 +160,12 @@ class NaiveScout:
             before = [(0.5 + placed[:s].sum()) / (s + 1) for s in range(len(placed))]
             spread = float(np.sum((placed - before) ** 2))
         return Known(len(values), float(values.mean()), float(values.var()), spread)
+
+    def says_nothing(self, arm: int, metric: int) -> bool:
+        """Normal noise is not believed in where an arm's values never vary, or a metric has at most five."""
+        if self.noise(metric) != "normal" or self.exact[metric]:
+            return False
+        return len(set(self.observed[arm][metric][1 if self.by_pilot else 0 :])) < 2 or self.values_seen[metric] <= 5
 
     # ------------------------------------------------------------------ evidence on a pair
 
@@ -171,21 +184,27 @@ class NaiveScout:
         """Log evidence that the mean of i, plus the shift, is above that of j: the least over all ways to share."""
         a, b = self.known[i][metric], self.known[j][metric]
         D = a.mean + shift - b.mean
-        if D <= 0 or a.n == 0 or b.n == 0:
+        if D <= 0 or a.n == 0 or b.n == 0 or self.says_nothing(i, metric) or self.says_nothing(j, metric):
             return -np.inf
         if self.noise(metric) == "sigma":
-            assert self.sigma is not None
-            sigma = self.sigma[metric]
-            if sigma == 0:
+            sigma_a, sigma_b = self.sigma[[i, j], metric]
+            if sigma_a == sigma_b == 0:
                 return np.inf
             terms = []
             for rho, weight in zip(self.scales[metric], self.weights, strict=True):
-                s_a, s_b = (sigma * math.sqrt(arm.n + rho) / arm.n for arm in (a, b))
+                s_a, s_b = sigma_a * math.sqrt(a.n + rho) / a.n, sigma_b * math.sqrt(b.n + rho) / b.n
+                price_a, price_b = 0.5 * math.log(1 + a.n / rho), 0.5 * math.log(1 + b.n / rho)
+                if sigma_a == 0:  # its mean is known: all of the difference is the other's
+                    terms.append(math.log(weight) - price_b + half_normal(D / s_b))
+                    continue
+                if sigma_b == 0:
+                    terms.append(math.log(weight) - price_a + half_normal(D / s_a))
+                    continue
 
                 def shared(u: float, s_a: float = s_a, s_b: float = s_b) -> float:
                     return half_normal(u / s_a) + half_normal((D - u) / s_b)
 
-                price = math.log(weight) - 0.5 * math.log((1 + a.n / rho) * (1 + b.n / rho))
+                price = math.log(weight) - price_a - price_b
                 # the function is convex and grows on both sides: Brent's method finds its own bracket
                 terms.append(price + float(minimize_scalar(shared, bracket=(0.0, D)).fun))
             return log_total(terms)
@@ -209,17 +228,19 @@ class NaiveScout:
         """
         a, b = self.known[i][metric], self.known[j][metric]
         D = a.mean + shift - b.mean
-        if a.n == 0 or b.n == 0:
+        if a.n == 0 or b.n == 0 or self.says_nothing(i, metric) or self.says_nothing(j, metric):
             return -np.inf
         scales = self.scales[metric]
         if self.noise(metric) == "sigma":
-            assert self.sigma is not None
-            variance = self.sigma[metric] ** 2 * ((a.n + scales) / a.n**2 + (b.n + scales) / b.n**2)
-            if self.sigma[metric] == 0:
+            sigma_a, sigma_b = self.sigma[[i, j], metric]
+            variance = sigma_a**2 * (a.n + scales) / a.n**2 + sigma_b**2 * (b.n + scales) / b.n**2
+            if sigma_a == sigma_b == 0:
                 return np.inf if D > 0 else -np.inf
             if D <= 0:
                 return float(-(D**2) / (2 * variance[0]))
-            prices = np.log(self.weights) - 0.5 * np.log((1 + a.n / scales) * (1 + b.n / scales))
+            prices = np.log(self.weights)
+            prices = prices - (0.5 * np.log(1 + a.n / scales) if sigma_a > 0 else 0)
+            prices = prices - (0.5 * np.log(1 + b.n / scales) if sigma_b > 0 else 0)
             return log_total(prices + D**2 / (2 * variance) + math.log(4))
         unit = float(np.diff(self.bounds[metric])[0])
         v_a, v_b = (
@@ -246,63 +267,97 @@ class NaiveScout:
         """Evidence of several hypotheses together: e-values add up, of p-values the best counts."""
         return log_total(terms) if self.e_values else max(terms, default=-np.inf)
 
-    @property
-    def settled(self) -> bool:
-        """Whether all pilots are in: the shares of the evidence are constants from then on."""
-        return not self.by_pilot or all(len(values) > 0 for row in self.observed for values in row)
+    def there(self, arm: int) -> bool:
+        return bool(self.presence[arm] <= 1)
+
+    def settled(self, k: int) -> bool:
+        """Whether the pilots of all that are there, and came no later than k, are in."""
+        return not self.by_pilot or all(
+            len(values) > 0
+            for j in range(self.K)
+            if self.there(j) and self.entered[j] <= self.entered[k]
+            for values in self.observed[j]
+        )
 
     def shares(self, k: int) -> Array:
-        """How evidence that k is dominated is shared among the others: most of it by how far they lead in the pilots."""
-        others = np.arange(self.K) != k
-        if not self.by_pilot:
-            return others / (self.K - 1)
-        pilots = np.array([[values[0] for values in row] for row in self.observed])
+        """How evidence that k is dominated is shared among the others, whether they are still there or not.
+
+        0.9 among those there when k came, most of it by how far they lead in the pilots; 0.05 / 2^r among those of the
+        r-th addition after it. Without all of the pilots only the even part is known.
+        """
+        shares = np.zeros(self.K)
+        for j in range(self.K):
+            later = int(self.entered[j] - self.entered[k])
+            if later > 0:
+                shares[j] = 0.05 / 2**later / np.count_nonzero(self.entered == self.entered[j])
+        before = self.entered <= self.entered[k]
+        others = before & (np.arange(self.K) != k)
+        shares += 0.9 * (1 - self.by_pilot) * others / max(1, others.sum())
+        if not self.by_pilot or not all(len(values) > 0 for j in np.flatnonzero(before) for values in self.observed[j]):
+            return shares
+        pilots = np.array([[values[0] if len(values) else np.nan for values in row] for row in self.observed])
         leads = np.zeros((self.K, self.L))
         for metric in range(self.L):
-            scale = pilots[:, metric].std() if self.sigma is None else self.sigma[metric]
-            if scale > 0:
-                leads[:, metric] = (pilots[:, metric] - pilots[k, metric]) / scale
+            scale = np.full(self.K, pilots[before, metric].std())
+            if self.noise(metric) == "sigma":
+                scale = np.sqrt((self.sigma[:, metric] ** 2 + self.sigma[k, metric] ** 2) / 2)
+            lead = (pilots[:, metric] - pilots[k, metric]) / np.where(scale > 0, scale, np.inf)
+            leads[:, metric] = lead
         lead = leads.min(axis=1)
         by_pilot = np.where(others, np.exp(lead - lead[others].max()), 0.0)
-        return np.asarray((1 - self.by_pilot) * others / (self.K - 1) + self.by_pilot * by_pilot / by_pilot.sum())
+        return np.asarray(shares + 0.9 * self.by_pilot * by_pilot / by_pilot.sum())
 
     def against(self, k: int, eliminated: Collection[int], bound: bool = False) -> float:
         """Log evidence that k is not Pareto-optimal: the weighted sum over j of min_l e(y_j - y_k)."""
         measure = self.bound if bound else self.evidence
-        rivals = [j for j in range(self.K) if j != k and j not in eliminated]
+        rivals = [j for j in range(self.K) if j != k and j not in eliminated and self.there(j)]
         shares = self.shares(k) if rivals else np.ones(self.K)
         return self.joined(
             [math.log(shares[j]) + min(measure(j, k, metric) for metric in range(self.L)) for j in rivals]
         )
+
+    def log_share(self, j: int) -> float:
+        """Of what k may spend, 0.95 is for escaping the one that is better, 0.05 for all that are doubtful."""
+        return math.log(0.05 * self.v[j] if self.presence[j] == 1 else 0.95)
 
     def in_favour(self, k: int, eliminated: Collection[int], bound: bool = False) -> float:
         """Log evidence that k is within eps of optimal: the least over j of the mean over l of e(y_k + eps - y_j)."""
         measure = self.bound if bound else self.evidence
         return min(
             (
-                self.joined([measure(k, j, metric, self.eps[metric]) for metric in range(self.L)]) - math.log(self.L)
+                self.joined([measure(k, j, metric, self.eps[metric]) for metric in range(self.L)])
+                - math.log(self.L)
+                + self.log_share(j)
                 for j in range(self.K)
-                if j != k and j not in eliminated
+                if j != k and j not in eliminated and self.presence[j] != 2
             ),
             default=np.inf,
         )
 
     def escapes_by_measurement(self, k: int, j: int) -> bool:
         """Whether the samples of k and j alone show that j is not better than k by more than eps in every metric."""
-        if self.escapes(k, j) < self.threshold:
+        if self.escapes(k, j) < self.thresholds[k]:
             return False
         evidence = self.joined([self.evidence(k, j, metric, self.eps[metric]) for metric in range(self.L)])
-        return evidence - math.log(self.L) >= self.threshold - 1e-6
+        return evidence - math.log(self.L) + self.log_share(j) >= self.thresholds[k] - 1e-6
 
     def may_eliminate(self, k: int, eliminated: Collection[int]) -> bool:
-        if not self.settled or self.against(k, eliminated, bound=True) < self.threshold:
+        if not self.settled(k) or self.against(k, eliminated, bound=True) < self.thresholds[k]:
             return False  # where the bound falls short so does the evidence
-        return self.against(k, eliminated) >= self.threshold - 1e-6
+        return self.against(k, eliminated) >= self.thresholds[k] - 1e-6
 
     def may_accept(self, k: int, eliminated: Collection[int]) -> bool:
-        if self.in_favour(k, eliminated, bound=True) < self.threshold:
+        if not self.settled(k) or self.in_favour(k, eliminated, bound=True) < self.thresholds[k]:
             return False
-        return self.in_favour(k, eliminated) >= self.threshold - 1e-6
+        return self.in_favour(k, eliminated) >= self.thresholds[k] - 1e-6
+
+    def verdicts(self) -> list[str]:
+        """All verdicts anew: first who is eliminated, by whoever is there; then who escapes the rest."""
+        gone = {k for k in range(self.K) if self.presence[k] != 2 and self.may_eliminate(k, ())}
+        return [
+            "dominated" if k in gone else "front" if self.there(k) and self.may_accept(k, gone) else "undecided"
+            for k in range(self.K)
+        ]
 
     # ------------------------------------------------------------------ the next arm
 
@@ -312,12 +367,13 @@ class NaiveScout:
 
     def escapes(self, k: int, j: int) -> float:
         """By the bounds: how evident it is that j is not better than k by more than eps in every metric."""
-        return max(self.bound(k, j, metric, self.eps[metric]) for metric in range(self.L))
+        most = max(self.bound(k, j, metric, self.eps[metric]) for metric in range(self.L))
+        return most + self.log_share(j)
 
     def gaps(self, eliminated: Collection[int]) -> Array:
         """Estimated gaps among the arms that stand."""
         means = np.array([[self.known[k][metric].mean for metric in range(self.L)] for k in range(self.K)])
-        standing = [j for j in range(self.K) if j not in eliminated]
+        standing = [j for j in range(self.K) if j not in eliminated and self.there(j)]
         return np.array([max([0.0, *((means[j] - means[k]).min() for j in standing)]) for k in range(self.K)])
 
     def gain(self, arm: int, gaps: Array, mean_gap: float, pending: Array) -> float:
@@ -325,7 +381,10 @@ class NaiveScout:
         n = min(known.n for known in self.known[arm]) + pending[arm]
         if n == 0:
             return np.inf
-        return float((1 / n - 1 / (n + 1)) / cost_of_sample(self.cost[arm], gaps[arm], mean_gap, self.regret_weight))
+        largest = np.where((self.sigma > 0).any(axis=0), self.sigma.max(axis=0), np.inf)
+        ratios = np.where(np.isfinite(largest), self.sigma[arm] / largest, 1.0)  # of noise that nobody knows: 1
+        cost = cost_of_sample(self.cost[arm], gaps[arm], mean_gap, self.regret_weight)
+        return float((1 / n - 1 / (n + 1)) * (ratios**2).mean() / cost)
 
     def next_arms(
         self,
@@ -339,32 +398,47 @@ class NaiveScout:
         pending = np.zeros(self.K) if pending is None else pending
         pulls = self.pulls
         first = 1 + bool(self.by_pilot) + (not self.e_values)  # the pilot, and what it takes to compare
-        if (pulls + pending).min() < first:
-            return {int((pulls + pending).argmin())}
+        there = [k for k in range(self.K) if self.there(k)]
+        asked = pulls + pending
+        if asked[there].min() < first:
+            return {there[int(asked[there].argmin())]}
         pairs: list[tuple[float, int, int]] = []  # how evident it is, arm, rival
         for k in undecided:
-            rivals = [j for j in range(self.K) if j != k and j not in eliminated]
-            if not rivals:
+            beats = {j: self.beats(k, j) for j in there if j != k and j not in eliminated}
+            escapes = {
+                j: self.escapes(k, j) for j in range(self.K) if j != k and j not in eliminated and self.presence[j] != 2
+            }
+            if not escapes:
                 pairs.append((-np.inf, k, k))
                 continue
-            beats = {j: self.beats(k, j) for j in rivals}
-            escapes = {j: self.escapes(k, j) for j in rivals}
-            most, fewest = max(beats.values()), min(escapes.values())
+            most, fewest = max(beats.values(), default=-np.inf), min(escapes.values())
             # the verdict on k hangs on its likeliest dominator, or on the arm hardest to escape, whichever is nearer
-            if most >= fewest or close(most, fewest):
-                pairs += [(most, k, j) for j in rivals if close(beats[j], most)]
+            if beats and (most >= fewest or close(most, fewest)):
+                pairs += [(most, k, j) for j in beats if close(beats[j], most)]
             if fewest >= most or close(most, fewest):
-                pairs += [(fewest, k, j) for j in rivals if close(escapes[j], fewest)]
+                pairs += [(fewest, k, j) for j in escapes if close(escapes[j], fewest)]
+        silent = {k for e, k, j in pairs if e == -np.inf or not self.there(j)}
+        if silent:  # of whom nothing can be said, or who waits for one that left, comes first, up to its equal part
+            first_of_them = min(silent, key=lambda k: (asked[k], k))
+            speaks = len(silent) < len(set(undecided))
+            if speaks and asked[first_of_them] * len(there) > asked[there].sum():
+                pairs = [(e, k, j) for e, k, j in pairs if k not in silent]
+            else:
+                pairs = [(e, k, j) for e, k, j in pairs if k == first_of_them]
         # what is on its way counts as if it said what the rest said
         pairs = [
             (e * (1 + (pending[k] + pending[j]) / (pulls[k] + pulls[j])) if e > 0 and j != k else e, k, j)
             for e, k, j in pairs
         ]
+        pairs = [(e - self.thresholds[k], k, j) for e, k, j in pairs]
         # rivals of k that only rounding tells apart may differ in what is on its way: whichever k goes by
-        lowest = min(max(e for e, arm, _ in pairs if arm == k) for k in undecided)
+        lowest = min(max(e for e, arm, _ in pairs if arm == k) for _, k, _ in pairs)
         found: set[int] = set()
         for e, k, j in pairs:
             if e <= lowest or close(e, lowest):
+                if not self.there(j):
+                    found.add(k)
+                    continue
                 gain_k, gain_j = (self.gain(arm, gaps, mean_gap, pending) for arm in (k, j))
                 # exactly equal gains are no matter of rounding: k itself is preferred
                 if gain_k == gain_j or not math.isclose(gain_k, gain_j, rel_tol=1e-9):

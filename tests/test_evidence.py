@@ -71,13 +71,13 @@ def test_half_normal_exponent(z: float) -> None:
 def test_tabular_evidence_equals_its_formula(difference: float, n_i: int, n_j: int, sigma: float) -> None:
     rhos, weights = [400.0, 20.0, 1.0], [0.5, 0.3, 0.2]
     expected = naive_evidence(difference, n_i, n_j, sigma, rhos, weights)
-    got = log_evidence_above(difference, float(n_i), float(n_j), sigma, np.array(rhos), np.log(weights), -np.inf)
+    got = log_evidence_above(difference, float(n_i), float(n_j), sigma, sigma, np.array(rhos), np.log(weights), -np.inf)
     assert got == pytest.approx(expected, abs=1e-6 * (1 + abs(expected)))
     # where it cannot reach what is asked for, a bound from above is returned that does not reach it either
     asked = expected + 5.0
     assert (
         expected - 1e-6
-        <= log_evidence_above(difference, float(n_i), float(n_j), sigma, np.array(rhos), np.log(weights), asked)
+        <= log_evidence_above(difference, float(n_i), float(n_j), sigma, sigma, np.array(rhos), np.log(weights), asked)
         < asked
     )
 
@@ -88,15 +88,15 @@ def test_one_sided_gains_on_two_sided() -> None:
     variance = 2 * (n + rho) / n**2
     difference = np.sqrt(2 * 10.0 * variance)
     two_sided = -np.log1p(n / rho) + 0.5 * difference**2 / variance
-    one_sided = log_evidence_above(difference, n, n, 1.0, np.array([rho]), np.zeros(1), -np.inf)
+    one_sided = log_evidence_above(difference, n, n, 1.0, 1.0, np.array([rho]), np.zeros(1), -np.inf)
     assert 0.9 < one_sided - two_sided < 1.4
 
 
 def test_no_evidence_where_there_is_none() -> None:
     rhos, weights = np.array([1.0]), np.zeros(1)
-    assert log_evidence_above(-0.1, 5.0, 5.0, 1.0, rhos, weights, 0.0) == -np.inf
-    assert log_evidence_above(0.1, 0.0, 5.0, 1.0, rhos, weights, 0.0) == -np.inf
-    assert log_evidence_above(0.1, 5.0, 5.0, 0.0, rhos, weights, 0.0) == np.inf
+    assert log_evidence_above(-0.1, 5.0, 5.0, 1.0, 1.0, rhos, weights, 0.0) == -np.inf
+    assert log_evidence_above(0.1, 0.0, 5.0, 1.0, 1.0, rhos, weights, 0.0) == -np.inf
+    assert log_evidence_above(0.1, 5.0, 5.0, 0.0, 0.0, rhos, weights, 0.0) == np.inf
     assert log_evidence_along(0.0, 1.0, 1.0, 1.0, rhos, weights) == -np.inf
     assert log_sum(-np.inf, -np.inf) == -np.inf
     assert log_sum(np.inf, np.inf) == np.inf
@@ -137,7 +137,8 @@ def test_evidence_keeps_its_promise_under_adversarial_sampling() -> None:
             n[arm] += 1
             lead = sums[0] / n[0] - sums[1] / n[1]
             if lead > 0:
-                seen |= log_evidence_above(lead, n[0], n[1], 1.0, rhos, weights, np.log(1 / alpha)) >= np.log(1 / alpha)
+                needed = np.log(1 / alpha)
+                seen |= log_evidence_above(lead, n[0], n[1], 1.0, 1.0, rhos, weights, needed) >= needed
                 naive_seen |= lead / np.sqrt(1 / n[0] + 1 / n[1]) > norm.ppf(1 - alpha)
         exceeded += seen
         naive_exceeded += naive_seen
@@ -267,7 +268,8 @@ def test_evidence_of_unknown_noise_keeps_its_promise_under_adversarial_sampling(
                 )
             seen |= bool(evidence >= needed)
             pooled = np.sqrt(squares.sum() / (n.sum() - 2))
-            naive_seen |= bool(log_evidence_above(lead, n[0], n[1], pooled, RHOS, np.log(WEIGHTS), needed) >= needed)
+            naive = log_evidence_above(lead, n[0], n[1], pooled, pooled, RHOS, np.log(WEIGHTS), needed)
+            naive_seen |= bool(naive >= needed)
         exceeded += seen
         plugged_in += naive_seen
     assert exceeded <= int(binom.ppf(1 - 1e-5, runs, alpha))

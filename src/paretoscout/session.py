@@ -20,7 +20,7 @@ from .errors import InvalidInput, NotSupported, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import per_state
-from .kernels.decisions import PRESENT
+from .kernels.decisions import MISSED, PRESENT
 from .kernels.dispatch import Verdicts, update
 from .streams import algorithm_stream
 
@@ -119,22 +119,18 @@ class Session:
         feeder(self.state)(self.state, self.options, arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
 
     def presence(self, arm: int) -> int:
-        """Return whether an arm is there: a code of kernels/decisions.py."""
+        """Return whether an arm is there."""
         return int(self.state.presence[arm]) if self.kernels.judge_anew is not None else PRESENT
 
     def set_presence(self, arm: int, presence: int) -> None:
-        """Say whether an arm is there; `judge_anew` says what follows from that."""
-        self._require_shares()
-        self.state.presence[checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)] = presence
+        """Say whether an arm is there: PRESENT, DOUBTFUL, GONE or MISSED of `kernels/decisions.py`; then judge anew."""
+        self._require_judging()
+        arm = checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)
+        self.state.presence[arm] = checks.whole("presence of an arm", presence, least=PRESENT, most=MISSED)
 
     def judge_anew(self) -> None:
-        """Forget all verdicts, and judge every arm from what is known now."""
-        self._require_shares()(self.state, self.options)
-
-    def _require_shares(self) -> Callable[[Any, Any], None]:
-        if self.kernels.judge_anew is None:
-            raise NotSupported(f"algorithm {self.algorithm.name!r} cannot judge anew: options cannot come or go")
-        return self.kernels.judge_anew
+        """Forget all verdicts and judge every arm by the data at hand: after others came, or left, or a whole table."""
+        self._require_judging()(self.state, self.options)
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""
@@ -183,6 +179,13 @@ class Session:
     def _require(self, ability: str, what: str) -> None:
         if not getattr(self.kernels.accepts, ability):
             raise NotSupported(f"algorithm {self.algorithm.name!r} cannot take {what}")
+
+    def _require_judging(self) -> Callable[[Any, Any], None]:
+        if self.kernels.judge_anew is None:
+            raise NotSupported(
+                f"algorithm {self.algorithm.name!r} cannot judge anew, nor do without an arm it began with"
+            )
+        return self.kernels.judge_anew
 
     def _update(self, arm: int, ticket: FloatArray, values: FloatArray, mask: BoolArray) -> None:
         self.state = self.kernels.reserve(self.state, 1)

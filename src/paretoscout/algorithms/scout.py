@@ -28,8 +28,9 @@ class Scout(Settings):
         was measured or rests on the model; None: linear if the problem was stated as linear, else tabular.
     misfit: by how much the mean of an arm may differ from what is linear in the contexts, for model="robust"; in the
         metrics' own units, one number or one per metric; 0 trusts the contexts, unless a test of them objects.
-    noise: "given": sigma is that of the problem, or `sigma`; "unknown": nobody knows it. Then metrics with bounds may
-        have noise of any kind, and the others must have normal noise, of whatever scale.
+    noise: "given": sigma is that of the problem, or `sigma`; "unknown": nobody knows it, at least of some metric. Then
+        of these, metrics with bounds may have noise of any kind, and the others must have normal noise, of whatever
+        scale.
     """
 
     regret_weight: float = 0.5
@@ -61,8 +62,9 @@ class Scout(Settings):
 
 def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
     """Start with the model that was asked for, or that the problem states."""
-    if settings.knows_noise != (setup.sigma is not None):
-        told = "not told" if setup.sigma is None else "told"
+    unknown = np.full(setup.n_metrics, True) if setup.sigma is None else np.isnan(setup.sigma[0])
+    if unknown.any() if settings.knows_noise else not unknown.any():
+        told = "not told" if unknown.all() else "told of some metrics only" if unknown.any() else "told"
         raise InvalidInput(f"noise of Scout must fit what it is told: it is {settings.noise!r}, and sigma is {told}")
     model = settings.model or ("linear" if setup.explained else "tabular")
     if model == "tabular":

@@ -109,7 +109,7 @@ def look_again(state: RobustScoutState, options: RobustScoutOptions, k: int) -> 
     elif linear.rival[k] >= 0:
         j = linear.rival[k]
         progress = max(tabular.beats[k, j], tabular.escapes[k, j])
-        linear.progress[k] = progress + options.linear.threshold - options.tabular.threshold
+        linear.progress[k] = progress + options.linear.threshold - options.tabular.thresholds[k]
 
 
 @kernel
@@ -161,7 +161,7 @@ def adopt_measured(state: RobustScoutState) -> None:
 @kernel
 def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
-    threshold = options.tabular.threshold
+    threshold = options.tabular.thresholds[k]
     for j in range(state.linear.pulls.shape[0]):
         if j != k and not state.escaped[k, j] and state.tabular.escapes[k, j] >= threshold:
             state.escaped[k, j] = scout_tabular.escape(state.tabular, options.tabular, k, j) >= threshold
@@ -174,7 +174,7 @@ def prefer_measuring(state: RobustScoutState, options: RobustScoutOptions, k: in
     """Turn to measuring the pair that decides k itself, where that is closer to a verdict or the model gives none."""
     linear, tabular = state.linear, state.tabular
     j = linear.rival[k]
-    lead = options.linear.threshold - options.tabular.threshold
+    lead = options.linear.threshold - options.tabular.thresholds[k]
     best = tabular.best[k]
     if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or tabular.beats[k, best] > tabular.escapes[k, j]):
         measured, rival = tabular.beats[k, best] + lead, best

@@ -10,7 +10,18 @@ import numpy as np
 from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, cost_of, margin, name_rivals
+from ..kernels.decisions import (
+    DOMINATED,
+    DOUBTFUL,
+    FRONT,
+    GONE,
+    PRESENT,
+    UNDECIDED,
+    cost_of,
+    is_there,
+    margin,
+    name_rivals_there,
+)
 from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import (
     log_bernstein,
@@ -21,16 +32,20 @@ from ..kernels.evidence import (
     log_surprise_above,
     log_t_mixture,
 )
-from .contract import Accepts, Kernels, Setup
+from .contract import RESERVE, Accepts, Kernels, Setup
 
-#: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples (4096 where eps is 0, 1024 where sigma is unknown),
-#: each next an eighth.
+#: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples, with the median of the arms' sigmas that are not 0
+#: (4096 where eps is 0, 1024 where sigma is unknown), each next an eighth.
 N_SCALES = 4
 SCALE_WEIGHTS = (0.3, 0.3, 0.25, 0.15)
 #: Rates of the mixture for outcomes with bounds, evenly weighted.
 RATES = tuple(0.8 / 2.0**r for r in range(10))
-#: How evidence against an arm is shared among those that might dominate it: so much by their pilots, the rest evenly.
+#: How evidence against an arm is shared among those that might dominate it: so much goes to those there when it came,
+#: by their pilots or evenly; RESERVE / 2^r to those of the r-th addition after it. Never renormalised.
+THERE_WHEN_IT_CAME = 0.9
 BY_PILOT = 0.8
+#: An arm has to be escaped with this share of what its rival may spend; doubtful ones share RESERVE.
+TO_ESCAPE = 0.95
 #: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
 MOST_WEIGHT_WITH_PILOT = 0.95
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
@@ -38,7 +53,9 @@ PATIENCE = 0.1
 #: Variances estimated from fewer samples are not relied on to rank pairs.
 FEW = 20
 #: Means that differ relatively by no more than this may be equal.
-ROUNDING = 1e-12
+ROUNDING = 1e-14
+#: So few distinct values do not look like normal noise.
+FEW_VALUES = 5
 #: Pairs of arms are kept in matrices.
 MOST_ARMS = 5000
 
@@ -49,7 +66,8 @@ SIGMA, NORMAL, BOUNDS = 0, 1, 2
 class ScoutOptions(NamedTuple):
     eps: FloatArray  # (L,)
     noise: IntArray  # (L,) what is known of it: SIGMA, NORMAL or BOUNDS
-    sigma: FloatArray  # (L,) where it is known
+    sigma: FloatArray  # (K, L) where it is known
+    exact: BoolArray  # (L,) whether a number that never varied is certain
     lows: FloatArray  # (L,) the lowest outcome, where there are bounds
     ranges: FloatArray  # (L,) what lies between the bounds
     rates: FloatArray  # (10,) of the mixture for outcomes with bounds
@@ -58,40 +76,46 @@ class ScoutOptions(NamedTuple):
     by_pilot: float  # how much of the evidence is shared by the pilots; 0: there are none
     first_pulls: int  # samples of each arm before there is anything to compare
     cost: FloatArray  # (K,) of a sample, on average 1
+    noisiness: FloatArray  # (K,) squared sigma over that of the noisiest arm
     rhos: FloatArray  # (L, R) scales of the mixture
     log_weights: FloatArray  # (R,)
-    threshold: float  # log(K / delta): what an arm's evidence must reach
+    thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
+    log_doubtful: FloatArray  # (K,) log of the share with which an arm is escaped while it is doubtful
+    entered: IntArray  # (K,) with which addition the arm came
+    companions: FloatArray  # (K,) how many arms came with it, itself among them
     regret_weight: float
     no_ticket: FloatArray  # (0,)
 
 
 class ScoutState(NamedTuple):
+    presence: IntArray  # (K,) whether the arm is there
     pulls: IntArray  # (K,) samples taken of each arm
-    pilot_scale: FloatArray  # (L,) by which pilots are compared, once all are in
+    pilot_scale: FloatArray  # (L,) by which pilots are compared; scratch
     pilot: FloatArray  # (K, L) the first observation of each arm and metric: no evidence, but a hint who dominates
     piloted: IntArray  # (K, L) 1 where there is one
     counts: FloatArray  # (K, L) observations after the pilot
-    sums: FloatArray  # (K, L) their sums
+    centres: FloatArray  # (K, L) the first of them
+    sums: FloatArray  # (K, L) the sums of their distances to the first
     means: FloatArray  # (K, L) their means
     squares: FloatArray  # (K, L) sums of their squared distances to the mean
     spreads: FloatArray  # (K, L) the same, each to the mean before it, in units of the range; where there are bounds
+    seen: FloatArray  # (L, 6) distinct values, while there are few
+    n_seen: IntArray  # (L,) how many
     half_logs: FloatArray  # (K, L, R) 1/2 log(1 + n / rho)
     variances: FloatArray  # (K, L, R) sigma^2 (n + rho) / n^2; an estimate where sigma is unknown
     beats: FloatArray  # (K, K) row k, column j: bound on the log evidence that j is better than k in every metric
-    escapes: (
-        FloatArray  # (K, K) row k, column j: bound on the log evidence that j is not better than k by eps everywhere
-    )
+    escapes: FloatArray  # (K, K) row k, column j: bound on `escape`, that j is not better than k by eps everywhere
     best: IntArray  # (K,) the j with the largest entry of `beats`
     worst: IntArray  # (K,) the j with the smallest entry of `escapes`
     gaps: FloatArray  # (K,) estimated gaps as of the last refresh
     test_at: IntArray  # (K,) total number of samples before which the arm is not tested again
     status: IntArray  # (K,)
     beaten_by: IntArray  # (K,)
-    counters: IntArray  # (4,) samples in all, undecided arms, samples at the next refresh of gaps, pilots in
+    counters: IntArray  # (3,) samples in all, undecided arms, samples at the next refresh of gaps
     mean_gap: FloatArray  # (1,)
 
 
-TOTAL, N_UNDECIDED, REFRESH_AT, N_PILOTED = 0, 1, 2, 3
+TOTAL, N_UNDECIDED, REFRESH_AT = 0, 1, 2
 
 
 def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[ScoutState, ScoutOptions]:
@@ -100,19 +124,26 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
     if K > MOST_ARMS:
         raise InvalidInput(f"number of arms of algorithm 'scout' must be at most {MOST_ARMS}, got {K}")
     bounds = np.tile([-np.inf, np.inf], (L, 1)) if setup.bounds is None else setup.bounds
+    sigma = np.full((K, L), np.nan) if setup.sigma is None else setup.sigma
+    told = ~np.isnan(sigma[0])
+    noise = np.where(told, SIGMA, np.where(np.isfinite(bounds).all(axis=1), BOUNDS, NORMAL))
+    sigma = np.where(told, sigma, 0.0)
+    # of the arms there at the beginning: evidence on a pair must not change its scales when others come
+    usual = np.array(
+        [np.median(of_metric[of_metric > 0]) if of_metric.any() else 0.0 for of_metric in sigma[setup.entered == 0].T]
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        if setup.sigma is None:
-            sigma, top = np.zeros(L), np.full(L, 1024.0)
-            noise = np.where(np.isfinite(bounds).all(axis=1), BOUNDS, NORMAL)
-        else:
-            sigma, noise = setup.known_sigma("scout"), np.full(L, SIGMA)
-            top = np.where((setup.eps > 0) & (sigma > 0), 16.0 * (sigma / setup.eps) ** 2, 4096.0)
+        top = np.where((setup.eps > 0) & (usual > 0), 16.0 * (usual / setup.eps) ** 2, np.where(told, 4096.0, 1024.0))
+        noisiness = np.where(sigma.max(axis=0) > 0.0, (sigma / sigma.max(axis=0)) ** 2, 1.0).mean(axis=1)
+        thresholds = -np.log(setup.shares * setup.delta)
+        log_doubtful = np.log(RESERVE * setup.shares)
     unknown = bool((noise == NORMAL).any())
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
     options = ScoutOptions(
         eps=setup.eps.copy(),
         noise=noise.astype(np.int64),
         sigma=sigma,
+        exact=setup.exact.copy(),
         lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
         ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
         rates=np.array(RATES),
@@ -121,22 +152,30 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         by_pilot=BY_PILOT if pilots else 0.0,
         first_pulls=1 + pilots + unknown,
         cost=setup.cost / setup.cost.mean(),
+        noisiness=noisiness,
         rhos=top[:, None] / 8.0 ** np.arange(R),
         log_weights=np.log(SCALE_WEIGHTS),
-        threshold=math.log(K / setup.delta),
+        thresholds=thresholds,
+        log_doubtful=log_doubtful,
+        entered=setup.entered.copy(),
+        companions=np.bincount(setup.entered)[setup.entered].astype(float),
         regret_weight=regret_weight,
         no_ticket=np.empty(0),
     )
     state = ScoutState(
+        presence=np.full(K, PRESENT, np.int64),
         pulls=np.zeros(K, np.int64),
         pilot_scale=np.zeros(L),
         pilot=np.zeros((K, L)),
         piloted=np.zeros((K, L), np.int64),
         counts=np.zeros((K, L)),
+        centres=np.zeros((K, L)),
         sums=np.zeros((K, L)),
         means=np.zeros((K, L)),
         squares=np.zeros((K, L)),
         spreads=np.zeros((K, L)),
+        seen=np.zeros((L, FEW_VALUES + 1)),
+        n_seen=np.zeros(L, np.int64),
         half_logs=np.zeros((K, L, R)),
         variances=np.full((K, L, R), np.inf),
         beats=np.full((K, K), -np.inf),
@@ -147,7 +186,7 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         test_at=np.zeros(K, np.int64),
         status=np.full(K, UNDECIDED, np.int64),
         beaten_by=np.full(K, -1, np.int64),
-        counters=np.array([0, K, 0, 0], np.int64),
+        counters=np.array([0, K, 0], np.int64),
         mean_gap=np.zeros(1),
     )
     return state, options
@@ -161,20 +200,36 @@ def choose(
     K = state.pulls.shape[0]
     for wanted in range(options.first_pulls):
         for k in range(K):
-            if state.pulls[k] + pending[k] <= wanted:
+            if is_there(state.presence[k]) and state.pulls[k] + pending[k] <= wanted:
                 return k, options.no_ticket
     arm, rival, least = -1, -1, np.inf
+    silent, its_rival, n_there, total = -1, -1, 0, 0
     for k in range(K):
+        if not is_there(state.presence[k]):
+            continue
+        n_there += 1
+        total += state.pulls[k] + pending[k]
         if state.status[k] == UNDECIDED:
             j = state.best[k]
             progress = state.beats[k, j] if j >= 0 else -np.inf
             i = state.worst[k]
             if i >= 0 and state.escapes[k, i] > progress:
                 j, progress = i, state.escapes[k, i]
+            left = j >= 0 and not is_there(state.presence[j])
+            if progress == -np.inf or left:  # nothing can be said of it yet, or its rival cannot be measured
+                if silent < 0 or state.pulls[k] + pending[k] < state.pulls[silent] + pending[silent]:
+                    silent, its_rival = k, j
+                continue
             if j >= 0 and progress > 0.0:  # what is on its way counts as if it said what the rest said
                 progress *= 1.0 + (pending[k] + pending[j]) / (state.pulls[k] + state.pulls[j])
+            progress -= options.thresholds[k]
             if progress < least or arm < 0:
                 arm, rival, least = k, j, progress
+    # these come first, but if that is of no avail they have no claim to more than an equal part of the samples
+    if arm < 0 or (silent >= 0 and (state.pulls[silent] + pending[silent]) * n_there <= total):
+        arm, rival = silent, its_rival
+    if rival >= 0 and not is_there(state.presence[rival]):
+        rival = -1
     if rival >= 0 and gain(state, options, rival, pending) > gain(state, options, arm, pending):
         arm = rival
     return arm, options.no_ticket
@@ -190,7 +245,7 @@ def gain(state: ScoutState, options: ScoutOptions, arm: int, pending: IntArray) 
     if n == 0.0:
         return np.inf
     cost = cost_of(options.cost[arm], state.gaps[arm], state.mean_gap[0], options.regret_weight)
-    return 1.0 / (n * (n + 1.0) * cost)
+    return options.noisiness[arm] / (n * (n + 1.0) * cost)
 
 
 @kernel
@@ -205,21 +260,22 @@ def update(
     """Take in the outcome, renew the evidence on the pairs of this arm, and decide what is proven."""
     state.counters[TOTAL] += 1
     state.pulls[arm] += 1
-    changed = False
+    changed, enough = False, False
     for metric in range(outcome.shape[0]):
         if observed[metric]:
+            enough = notice(state, options, metric, outcome[metric]) or enough
             if options.by_pilot > 0.0 and state.piloted[arm, metric] == 0:
                 state.piloted[arm, metric] = 1
                 state.pilot[arm, metric] = outcome[metric]
-                state.counters[N_PILOTED] += 1
-                if state.counters[N_PILOTED] == state.pilot.size:
-                    scale_pilots(state, options)
             else:
                 count_in(state, options, arm, metric, outcome[metric])
                 changed = True
-    if not changed or state.status[arm] == DOMINATED:
+    if enough:  # what was not relied on so far, of any arm, says something now
+        renew_all(state, options)
+    if not changed or state.status[arm] == DOMINATED or state.presence[arm] == GONE:
         return
-    renew_pairs(state, options, arm)
+    if not enough:
+        renew_pairs(state, options, arm)
     if state.counters[TOTAL] >= state.counters[REFRESH_AT]:
         refresh_gaps(state)
     for k in range(state.pulls.shape[0]):
@@ -227,50 +283,97 @@ def update(
         # while these are not far better known than k itself
         critical = state.best[k] == arm or state.worst[k] == arm
         concerned = k == arm or (critical and state.pulls[arm] <= 4 * state.pulls[k])
-        if concerned and state.status[k] == UNDECIDED and state.counters[TOTAL] >= state.test_at[k]:
+        waits = state.status[k] == UNDECIDED and state.presence[k] != GONE
+        if concerned and waits and state.counters[TOTAL] >= state.test_at[k]:
             decide(state, options, k)
 
 
 @kernel
+def notice(state: ScoutState, options: ScoutOptions, metric: int, value: float) -> bool:
+    """Keep a value that is new; return whether there are no longer too few of them for normal noise."""
+    n = state.n_seen[metric]
+    if options.noise[metric] != NORMAL or n > FEW_VALUES:
+        return False
+    for i in range(n):
+        if state.seen[metric, i] == value:
+            return False
+    state.seen[metric, n] = value
+    state.n_seen[metric] = n + 1
+    return n == FEW_VALUES
+
+
+@kernel
 def count_in(state: ScoutState, options: ScoutOptions, arm: int, metric: int, value: float) -> None:
-    """Add an observation to the evidence."""
+    """Add an observation to the evidence. Sums are of distances to the first one: large means cost no digits."""
+    before, n = state.means[arm, metric], state.counts[arm, metric]
     if options.noise[metric] == BOUNDS:
-        low, n = options.lows[metric], state.counts[arm, metric]
-        expected = (0.5 + (state.sums[arm, metric] - low * n) / options.ranges[metric]) / (n + 1.0)
+        low = options.lows[metric]
+        expected = (0.5 + n * (before - low) / options.ranges[metric]) / (n + 1.0)
         state.spreads[arm, metric] += ((value - low) / options.ranges[metric] - expected) ** 2
-    before = state.means[arm, metric]
-    state.counts[arm, metric] += 1.0
-    state.sums[arm, metric] += value
-    n = state.counts[arm, metric]
-    state.means[arm, metric] = state.sums[arm, metric] / n
+    n += 1.0
+    state.counts[arm, metric] = n
+    if n == 1.0:
+        state.centres[arm, metric] = value
+    state.sums[arm, metric] += value - state.centres[arm, metric]
+    state.means[arm, metric] = state.centres[arm, metric] + state.sums[arm, metric] / n
     if n > 1.0:
         state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
     if options.noise[metric] == SIGMA:
-        variance = options.sigma[metric] * options.sigma[metric]
+        variance = options.sigma[arm, metric] ** 2
     elif options.noise[metric] == NORMAL:
         variance = state.squares[arm, metric] / n
     else:  # never zero, as the evidence is not
         variance = state.spreads[arm, metric] * options.ranges[metric] ** 2 / n
+    pays = variance > 0.0 or options.noise[metric] != SIGMA
     for r in range(options.log_weights.shape[0]):
         rho = options.rhos[metric, r]
-        state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho)
+        state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho) if pays else 0.0
         state.variances[arm, metric, r] = variance * (n + rho) / (n * n)
 
 
 @kernel
-def scale_pilots(state: ScoutState, options: ScoutOptions) -> None:
-    """Settle what a large lead in the pilots is: sigma, or how much they differ among the arms."""
+def pilots_are_in(state: ScoutState, options: ScoutOptions, k: int) -> bool:
+    """Whether all that are there, and came no later than k, have their pilots."""
+    if options.by_pilot > 0.0:
+        for j in range(state.pulls.shape[0]):
+            if options.entered[j] <= options.entered[k] and is_there(state.presence[j]):
+                for metric in range(state.pilot.shape[1]):
+                    if state.piloted[j, metric] == 0:
+                        return False
+    return True
+
+
+@kernel
+def scale_pilots(state: ScoutState, options: ScoutOptions, k: int) -> bool:
+    """Work out how much the pilots of those that came no later than k differ; False: some, or all, are not in.
+
+    Who left before its pilot leaves no hint to go by: then only what is shared evenly counts.
+    """
     K, L = state.pilot.shape
+    if options.by_pilot == 0.0:
+        return False
     for metric in range(L):
-        if options.noise[metric] == SIGMA:
-            state.pilot_scale[metric] = options.sigma[metric]
-            continue
-        mean, square = 0.0, 0.0
-        for k in range(K):
-            mean += state.pilot[k, metric] / K
-        for k in range(K):
-            square += (state.pilot[k, metric] - mean) ** 2 / K
-        state.pilot_scale[metric] = math.sqrt(square)
+        mean, square, n = 0.0, 0.0, 0
+        for j in range(K):
+            if options.entered[j] <= options.entered[k]:
+                if state.piloted[j, metric] == 0:
+                    return False
+                n += 1
+                mean += state.pilot[j, metric]
+        mean /= n
+        for j in range(K):
+            if options.entered[j] <= options.entered[k]:
+                square += (state.pilot[j, metric] - mean) ** 2
+        state.pilot_scale[metric] = math.sqrt(square / n)
+    return True
+
+
+@kernel
+def says_nothing(state: ScoutState, options: ScoutOptions, arm: int, metric: int) -> bool:
+    """Whether an arm's observations do not look like normal noise: they never varied, or few values were ever seen."""
+    if options.noise[metric] != NORMAL or options.exact[metric]:
+        return False
+    return state.squares[arm, metric] == 0.0 or state.n_seen[metric] <= FEW_VALUES
 
 
 @kernel
@@ -287,7 +390,7 @@ def evidence_bound(state: ScoutState, options: ScoutOptions, i: int, j: int, met
     if difference <= 0.0:
         variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
         return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
-    if options.sigma[metric] == 0.0:
+    if options.sigma[i, metric] == 0.0 and options.sigma[j, metric] == 0.0:
         return np.inf
     total = -np.inf
     for r in range(options.log_weights.shape[0]):
@@ -300,6 +403,8 @@ def evidence_bound(state: ScoutState, options: ScoutOptions, i: int, j: int, met
 @kernel
 def bound_by_splits(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, difference: float) -> float:
     """`evidence_bound` where sigma is unknown: the least over some ways to share the difference between the arms."""
+    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
+        return -np.inf
     noise, size = options.noise[metric], abs(difference)
     n_i, n_j = state.counts[i, metric], state.counts[j, metric]
     if noise == NORMAL:
@@ -358,14 +463,20 @@ def renew_pair(state: ScoutState, options: ScoutOptions, k: int, j: int) -> None
         beats = min(beats, evidence_bound(state, options, j, k, metric, lead))
         escapes = max(escapes, evidence_bound(state, options, k, j, metric, options.eps[metric] - lead))
     state.beats[k, j] = beats
-    state.escapes[k, j] = escapes
+    state.escapes[k, j] = escapes + log_share_to_escape(state, options, j)
+
+
+@kernel
+def log_share_to_escape(state: ScoutState, options: ScoutOptions, j: int) -> float:
+    """What it takes off the evidence that j is the one to be escaped."""
+    return options.log_doubtful[j] if state.presence[j] == DOUBTFUL else math.log(TO_ESCAPE)
 
 
 @kernel
 def renew_pairs(state: ScoutState, options: ScoutOptions, arm: int) -> None:
     """Renew all pairs of an arm, and who matters most to each arm."""
     for k in range(state.pulls.shape[0]):
-        if k == arm or state.status[k] == DOMINATED:
+        if k == arm or state.status[k] == DOMINATED or state.presence[k] == GONE:
             continue
         beat, escaped = state.beats[k, arm], state.escapes[k, arm]
         renew_pair(state, options, arm, k)
@@ -375,13 +486,21 @@ def renew_pairs(state: ScoutState, options: ScoutOptions, arm: int) -> None:
             easier = state.worst[k] == arm and state.escapes[k, arm] > escaped
             if weaker or easier:
                 find_critical(state, k)
-                continue
-            if state.best[k] < 0 or state.beats[k, arm] > state.beats[k, state.best[k]]:
-                state.best[k] = arm
-            if state.worst[k] < 0 or state.escapes[k, arm] < state.escapes[k, state.worst[k]]:
-                state.worst[k] = arm
+            else:
+                make_critical(state, k, arm)
     if state.status[arm] == UNDECIDED:
         find_critical(state, arm)
+
+
+@kernel
+def renew_all(state: ScoutState, options: ScoutOptions) -> None:
+    """Renew all pairs, and who matters most to each arm."""
+    K = state.pulls.shape[0]
+    for k in range(K):
+        for j in range(K):
+            if j != k:
+                renew_pair(state, options, k, j)
+        find_critical(state, k)
 
 
 @kernel
@@ -391,37 +510,91 @@ def find_critical(state: ScoutState, k: int) -> None:
     state.worst[k] = -1
     for j in range(state.pulls.shape[0]):
         if j != k and state.status[j] != DOMINATED:
-            if state.best[k] < 0 or state.beats[k, j] > state.beats[k, state.best[k]]:
-                state.best[k] = j
-            if state.worst[k] < 0 or state.escapes[k, j] < state.escapes[k, state.worst[k]]:
-                state.worst[k] = j
+            make_critical(state, k, j)
+
+
+@kernel
+def make_critical(state: ScoutState, k: int, j: int) -> None:
+    """Note that j matters most to k, if it does."""
+    best, worst = state.best[k], state.worst[k]
+    if is_there(state.presence[j]) and (best < 0 or state.beats[k, j] > state.beats[k, best]):
+        state.best[k] = j
+    if state.presence[j] != GONE and (worst < 0 or state.escapes[k, j] < state.escapes[k, worst]):
+        state.worst[k] = j
 
 
 @kernel
 def decide(state: ScoutState, options: ScoutOptions, k: int) -> None:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
-    lacking = np.inf
-    best, worst = state.best[k], state.worst[k]
-    # before all pilots are in, the shares of the evidence are not settled
-    settled = options.by_pilot == 0.0 or state.counters[N_PILOTED] == state.pilot.size
-    if settled and best >= 0 and state.beats[k, best] >= options.threshold:
-        lacking = options.threshold - against(state, options, k)
-        if lacking <= 0.0:
-            state.status[k] = DOMINATED
-            state.beaten_by[k] = best
-    if state.status[k] == UNDECIDED and (worst < 0 or state.escapes[k, worst] >= options.threshold):
-        short = options.threshold - in_favour(state, options, k)
-        lacking = min(lacking, short)
-        if short <= 0.0:
-            state.status[k] = FRONT
-    if state.status[k] != UNDECIDED:
-        state.counters[N_UNDECIDED] -= 1
-        if state.status[k] == DOMINATED:
-            for other in range(state.pulls.shape[0]):
-                if state.status[other] == UNDECIDED and (state.best[other] == k or state.worst[other] == k):
-                    find_critical(state, other)
-    elif lacking < np.inf:
-        state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacking / options.threshold)
+    against_it = lacks_against(state, options, k)
+    if against_it <= 0.0:
+        eliminate(state, k, state.best[k])
+        return
+    for_it = lacks_in_favour(state, options, k)
+    if for_it <= 0.0:
+        accept(state, k)
+        return
+    lacking = min(against_it, for_it)
+    if lacking < np.inf:
+        state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacking / options.thresholds[k])
+
+
+@kernel
+def lacks_against(state: ScoutState, options: ScoutOptions, k: int) -> float:
+    """What evidence lacks for eliminating k; infinite where the bounds show that it is far from it."""
+    best, threshold = state.best[k], options.thresholds[k]
+    if best < 0 or state.beats[k, best] < threshold or not pilots_are_in(state, options, k):
+        return np.inf
+    return threshold - against(state, options, k)
+
+
+@kernel
+def lacks_in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
+    """What evidence lacks for accepting k; infinite where the bounds show that it is far from it."""
+    worst, threshold = state.worst[k], options.thresholds[k]
+    far = worst >= 0 and state.escapes[k, worst] < threshold
+    if far or not is_there(state.presence[k]) or not pilots_are_in(state, options, k):
+        return np.inf
+    return threshold - in_favour(state, options, k)
+
+
+@kernel
+def eliminate(state: ScoutState, k: int, by: int) -> None:
+    """Say that k is dominated; who watched it looks for another one."""
+    state.status[k] = DOMINATED
+    state.beaten_by[k] = by
+    state.counters[N_UNDECIDED] -= is_there(state.presence[k])
+    for other in range(state.pulls.shape[0]):
+        if state.status[other] == UNDECIDED and (state.best[other] == k or state.worst[other] == k):
+            find_critical(state, other)
+
+
+@kernel
+def accept(state: ScoutState, k: int) -> None:
+    """Say that k belongs to the front."""
+    state.status[k] = FRONT
+    state.counters[N_UNDECIDED] -= 1
+
+
+@kernel
+def judge_anew(state: ScoutState, options: ScoutOptions) -> None:
+    """Forget all verdicts and judge every arm by the statistics as they are, in whichever order the arms stand."""
+    K = state.pulls.shape[0]
+    state.counters[N_UNDECIDED] = 0
+    for k in range(K):
+        state.status[k], state.beaten_by[k], state.test_at[k] = UNDECIDED, -1, 0
+        state.counters[N_UNDECIDED] += is_there(state.presence[k])
+    renew_all(state, options)
+    refresh_gaps(state)
+    for k in range(K):
+        if state.presence[k] != GONE and lacks_against(state, options, k) <= 0.0:
+            state.beaten_by[k] = state.best[k]
+    for k in range(K):  # who is eliminated may have eliminated others all the same
+        if state.beaten_by[k] >= 0:
+            eliminate(state, k, state.beaten_by[k])
+    for k in range(K):
+        if state.status[k] == UNDECIDED and lacks_in_favour(state, options, k) <= 0.0:
+            accept(state, k)
 
 
 @kernel
@@ -432,10 +605,13 @@ def pair_evidence(
     difference = state.means[i, metric] + shift - state.means[j, metric]
     if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
         return -np.inf  # of equal means, rounding may leave one above the other
+    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
+        return -np.inf
     n_i, n_j = state.counts[i, metric], state.counts[j, metric]
     rhos, log_weights = options.rhos[metric], options.log_weights
     if options.noise[metric] == SIGMA:
-        return log_evidence_above(difference, n_i, n_j, options.sigma[metric], rhos, log_weights, at_least)
+        sigma_i, sigma_j = options.sigma[i, metric], options.sigma[j, metric]
+        return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos, log_weights, at_least)
     bound = evidence_bound(state, options, i, j, metric, difference)
     if bound < at_least:
         return bound
@@ -460,46 +636,63 @@ def joined(options: ScoutOptions, a: float, b: float) -> float:
 def against(state: ScoutState, options: ScoutOptions, k: int) -> float:
     """Log evidence that k is not Pareto-optimal: the sum over j of w_j times min_l e(y_j - y_k).
 
-    If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process.
+    If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process. The
+    weights were settled when k came, and by pilots: who comes or goes later changes none of them.
     """
     K, L = state.means.shape
-    norm = -np.inf
+    by_pilots = scale_pilots(state, options, k)
+    norm, n_before = -np.inf, 0
     for j in range(K):
-        if j != k:
-            norm = log_sum(norm, pilot_lead(state, j, k))
+        if j != k and options.entered[j] <= options.entered[k]:
+            n_before += 1
+            if by_pilots:
+                norm = log_sum(norm, pilot_lead(state, options, j, k))
     total = -np.inf
     for j in range(K):
-        if j == k or state.status[j] == DOMINATED or state.beats[k, j] <= 0.0:
+        if j == k or not is_there(state.presence[j]) or state.status[j] == DOMINATED or state.beats[k, j] <= 0.0:
             continue
         evidence = np.inf
         for metric in range(L):
             evidence = min(evidence, pair_evidence(state, options, j, k, metric, 0.0, 0.0))
-        share = (1.0 - options.by_pilot) / (K - 1) + options.by_pilot * math.exp(pilot_lead(state, j, k) - norm)
-        total = joined(options, total, math.log(share) + evidence)
+        later = options.entered[j] - options.entered[k]
+        if later > 0:
+            share = RESERVE * 0.5**later / options.companions[j]
+        else:
+            share = (1.0 - options.by_pilot) / n_before
+            if by_pilots:
+                share += options.by_pilot * math.exp(pilot_lead(state, options, j, k) - norm)
+            share *= THERE_WHEN_IT_CAME
+        if share > 0.0:
+            total = joined(options, total, math.log(share) + evidence)
     return total
 
 
 @kernel
-def pilot_lead(state: ScoutState, j: int, k: int) -> float:
-    """By how much j led k in every metric in the pilots; 0 where there is no scale to go by."""
+def pilot_lead(state: ScoutState, options: ScoutOptions, j: int, k: int) -> float:
+    """By how much j led k in every metric in the pilots, in units of the noise; 0 where there is no scale to go by."""
     least = np.inf
     for metric in range(state.pilot.shape[1]):
-        lead = 0.0
-        if state.pilot_scale[metric] > 0.0:
-            lead = (state.pilot[j, metric] - state.pilot[k, metric]) / state.pilot_scale[metric]
+        scale, lead = state.pilot_scale[metric], 0.0
+        if options.noise[metric] == SIGMA:
+            scale = math.sqrt(0.5 * (options.sigma[j, metric] ** 2 + options.sigma[k, metric] ** 2))
+        if scale > 0.0:
+            lead = (state.pilot[j, metric] - state.pilot[k, metric]) / scale
         least = min(least, lead)
     return least
 
 
 @kernel
 def escape(state: ScoutState, options: ScoutOptions, k: int, j: int) -> float:
-    """Log evidence that j is not better than k by eps everywhere: the mean over l of e(y_k + eps - y_j)."""
+    """Log evidence that j is not better than k by eps everywhere: the mean over l of e(y_k + eps - y_j).
+
+    Times the share with which j has to be escaped.
+    """
     total = -np.inf
     for metric in range(state.means.shape[1]):
         evidence = pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0)
         if evidence > 0.0:  # below, it may be a mere bound
             total = joined(options, total, evidence)
-    return total - math.log(state.means.shape[1])
+    return total - math.log(state.means.shape[1]) + log_share_to_escape(state, options, j)
 
 
 @kernel
@@ -512,10 +705,10 @@ def in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
     least = np.inf
     for step in range(-1, state.pulls.shape[0]):
         j = state.worst[k] if step < 0 else step  # the hardest first
-        if j < 0 or j == k or state.status[j] == DOMINATED:
+        if j < 0 or j == k or state.status[j] == DOMINATED or state.presence[j] == GONE:
             continue
         least = min(least, escape(state, options, k, j))
-        if least < options.threshold:
+        if least < options.thresholds[k]:
             break
     return least
 
@@ -526,11 +719,11 @@ def refresh_gaps(state: ScoutState) -> None:
     K = state.pulls.shape[0]
     total, n = 0.0, 0
     for k in range(K):
-        if state.status[k] == DOMINATED:
+        if state.status[k] == DOMINATED or not is_there(state.presence[k]):
             continue
         state.gaps[k] = 0.0
         for j in range(K):
-            if state.status[j] != DOMINATED:
+            if state.status[j] != DOMINATED and is_there(state.presence[j]):
                 state.gaps[k] = max(state.gaps[k], margin(j, k, state.means))
     for k in range(K):
         total += state.gaps[k]
@@ -541,11 +734,11 @@ def refresh_gaps(state: ScoutState) -> None:
 
 @kernel
 def radius(state: ScoutState, options: ScoutOptions, k: int, metric: int) -> float:
-    """Half of a two-sided interval at level delta / (K L): the narrowest that one term of the mixture gives."""
+    """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
     n = state.counts[k, metric]
-    needed = options.threshold + math.log(state.counts.shape[1])
+    needed = options.thresholds[k] + math.log(state.counts.shape[1])
     narrowest = np.inf
-    if n == 0.0:
+    if n == 0.0 or says_nothing(state, options, k, metric):
         return narrowest
     if options.noise[metric] == BOUNDS:
         for r in range(options.rates.shape[0]):
@@ -576,13 +769,13 @@ def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
         for metric in range(L):
             radii[k, metric] = radius(state, options, k, metric)
     rival = state.beaten_by.copy()
-    name_rivals(rival, state.means, radii, state.status)
+    name_rivals_there(rival, state.means, radii, state.status, state.presence)
     return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
 
 
 @kernel
 def done(state: ScoutState, options: ScoutOptions) -> bool:
-    """Whether every arm has its verdict."""
+    """Whether every arm that is there has its verdict."""
     return state.counters[N_UNDECIDED] == 0
 
 
@@ -592,5 +785,6 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
+    judge_anew=judge_anew,
     accepts=Accepts(pending=True, unasked=True, missing=True),
 )

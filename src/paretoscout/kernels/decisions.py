@@ -27,8 +27,15 @@ DOUBTFUL = 1  # it keeps a guard only up to eps: more evidence is needed to esca
 GONE = 2  # it was withdrawn: it eliminates nobody, and nobody has to escape it
 MISSED = 3  # it was withdrawn by somebody who had looked at outcomes: it eliminates nobody, but has to be escaped
 
+
 #: What a sample of a faultless arm costs at regret_weight = 1, in units of the mean gap.
 LEAST_COST = 0.005
+
+
+@kernel
+def is_there(presence: int) -> bool:
+    """Whether an arm can be measured, and can eliminate others."""
+    return presence <= DOUBTFUL
 
 
 @kernel
@@ -140,6 +147,25 @@ def name_rivals(rival: IntArray, values: FloatArray, radii: FloatArray, status: 
         best = -np.inf
         for j in range(rival.shape[0]):
             if j != k and status[j] != DOMINATED and radii[j, 0] < np.inf:
+                lead = margin(j, k, values)
+                if lead > best:
+                    rival[k], best = j, lead
+
+
+@kernel
+def name_rivals_there(
+    rival: IntArray, values: FloatArray, radii: FloatArray, status: IntArray, presence: IntArray
+) -> None:
+    """Name rivals where arms may have left: nobody who left is one, and who was withdrawn has none."""
+    for k in range(rival.shape[0]):
+        if presence[k] == GONE or (rival[k] >= 0 and not is_there(presence[rival[k]])):
+            rival[k] = -1
+        if status[k] != UNDECIDED or presence[k] == GONE:
+            continue
+        rival[k] = -1
+        best = -np.inf
+        for j in range(rival.shape[0]):
+            if j != k and is_there(presence[j]) and status[j] != DOMINATED and radii[j, 0] < np.inf:
                 lead = margin(j, k, values)
                 if lead > best:
                     rival[k], best = j, lead

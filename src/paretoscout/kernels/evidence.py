@@ -75,37 +75,59 @@ def least_split(difference: float, deviation_i: float, deviation_j: float) -> fl
 
 @kernel
 def log_evidence_above(
-    difference: float, n_i: float, n_j: float, sigma: float, rhos: FloatArray, log_weights: FloatArray, at_least: float
+    difference: float,
+    n_i: float,
+    n_j: float,
+    sigma_i: float,
+    sigma_j: float,
+    rhos: FloatArray,
+    log_weights: FloatArray,
+    at_least: float,
 ) -> float:
     """Log e-value against "the mean of arm i is not above that of arm j", from means that differ by `difference`.
 
-    With v_a = sigma^2 (n_a + rho) / n_a^2, summed over the scales rho with their weights:
+    With v_a = sigma_a^2 (n_a + rho) / n_a^2, summed over the scales rho with their weights:
 
         log w - 1/2 log((1 + n_i / rho)(1 + n_j / rho)) + min_u [g(u / sqrt(v_i)) + g((difference - u) / sqrt(v_j))]
 
-    The minimum is at most difference^2 / (2 (v_i + v_j)) + log 4. Where even that stays below `at_least` the bound is
-    returned instead: such evidence decides nothing, and costs a tenth.
+    An arm without noise has no factor: all of the difference is the other's. The minimum is at most
+    difference^2 / (2 (v_i + v_j)) + log 4. Where even that stays below `at_least` the bound is returned instead: such
+    evidence decides nothing, and costs a tenth.
     """
     if difference <= 0.0 or n_i == 0.0 or n_j == 0.0:
         return -np.inf
-    if sigma == 0.0:
+    if sigma_i == 0.0 and sigma_j == 0.0:
         return np.inf
     bound = -np.inf
     for r in range(rhos.shape[0]):
-        rho = rhos[r]
-        variance = sigma * sigma * ((n_i + rho) / (n_i * n_i) + (n_j + rho) / (n_j * n_j))
-        price = log_weights[r] - 0.5 * math.log((1.0 + n_i / rho) * (1.0 + n_j / rho))
+        variance = variance_at(n_i, sigma_i, rhos[r]) + variance_at(n_j, sigma_j, rhos[r])
+        price = log_weights[r] - half_log(n_i, sigma_i, rhos[r]) - half_log(n_j, sigma_j, rhos[r])
         bound = log_sum(bound, price + 0.5 * difference * difference / variance + _LOG_4)
     if bound < at_least:
         return bound
     total = -np.inf
     for r in range(rhos.shape[0]):
-        rho = rhos[r]
-        price = log_weights[r] - 0.5 * math.log((1.0 + n_i / rho) * (1.0 + n_j / rho))
-        deviation_i = sigma * math.sqrt(n_i + rho) / n_i
-        deviation_j = sigma * math.sqrt(n_j + rho) / n_j
-        total = log_sum(total, price + least_split(difference, deviation_i, deviation_j))
+        price = log_weights[r] - half_log(n_i, sigma_i, rhos[r]) - half_log(n_j, sigma_j, rhos[r])
+        deviation_i = math.sqrt(variance_at(n_i, sigma_i, rhos[r]))
+        deviation_j = math.sqrt(variance_at(n_j, sigma_j, rhos[r]))
+        if deviation_i == 0.0 or deviation_j == 0.0:
+            least = half_normal_exponent(difference / (deviation_i + deviation_j))[0]
+        else:
+            least = least_split(difference, deviation_i, deviation_j)
+        total = log_sum(total, price + least)
     return total
+
+
+@kernel
+def variance_at(n: float, sigma: float, rho: float) -> float:
+    """sigma^2 (n + rho) / n^2: what a squared deviation of a mean of n samples is measured by, at scale rho."""
+    return sigma * sigma * (n + rho) / (n * n)
+
+
+@kernel
+def half_log(n: float, sigma: float, rho: float) -> float:
+    """1/2 log(1 + n / rho): what an arm pays at scale rho; nothing where it has no noise."""
+    return 0.5 * math.log(1.0 + n / rho) if sigma > 0.0 else 0.0
 
 
 @kernel
