@@ -497,7 +497,7 @@ def test_two_handles_see_the_same(storage: str) -> None:
         other.tell(trial, outcome(trial.arm))
         assert other.ask(2)[1].arm in TRUTH
         assert one.counts() == other.counts()
-    one.add_arms(["d"])
+    one.add_arms(["d"], looked=False)
     assert state_of(one) == state_of(other) == replayed(one).dump()
 
 
@@ -765,7 +765,7 @@ def test_history_is_refused_by_an_algorithm_that_cannot_take_it() -> None:
     study = new(algorithm=PFIwR(theta_max=3.0))
     table = {"arm": ["a"], "quality": [1.0], "cost": [1.0]}
     refuses(study, NotSupported, "'pfiwr' cannot take data it did not ask for", lambda: study.tell_frame(table))
-    refuses(study, NotSupported, "'pfiwr' cannot add or withdraw", lambda: study.add_arms(["d"]))
+    refuses(study, NotSupported, "'pfiwr' cannot add or withdraw", lambda: study.add_arms(["d"], looked=False))
 
 
 def test_history_counts_like_measurements() -> None:
@@ -838,7 +838,40 @@ def test_tallies_of_many_and_of_one_agree() -> None:
 # Arms
 
 
-@pytest.mark.parametrize("algorithm", ["scout", "multi-pfi", Scout(noise="unknown"), MultiPFI()])
+@pytest.mark.parametrize("algorithm", ["multi-pfi", MultiPFI()])
+def test_arms_come_and_go_only_where_each_has_its_share(algorithm: Any) -> None:
+    study = new(algorithm=algorithm)
+    for action in (partial(study.add_arms, ["best"], looked=False), partial(study.withdraw, "a")):
+        refuses(study, NotSupported, "'multi-pfi' cannot add or withdraw options: its delta is for those", action)
+
+
+def test_arms_added_after_looking_are_refused() -> None:
+    study = new()
+    study.add_arms(["before"])
+    play(study, 1)
+    refuses(study, NotSupported, "cannot be added after looking at outcomes", lambda: study.add_arms(["after"]))
+
+
+def test_what_was_withdrawn_after_looking_must_still_be_escaped() -> None:
+    """Taking out the best ones does not make the next ones optimal."""
+    study, other = new(arms=["a", "b", "d"]), new(arms=["a", "b", "d"])
+    for one in (study, other):
+        play(one, truth=lambda arm: {"a": outcome("a"), "b": outcome("b")}.get(arm, {"quality": 3.0, "cost": 0.5}))
+        assert one.front() == ["d"]
+    study.withdraw("d", looked=True)
+    other.withdraw("d")
+    assert study.front() == []
+    assert other.front() == ["a", "b"]
+    assert "beaten by what was withdrawn after looking either: d" in study.verdicts().guarantee
+    assert "options withdrawn without looking at outcomes" in other.verdicts().guarantee
+    late = new(arms=["a", "b", "c"])
+    play(late)
+    late.withdraw("c", looked=True)  # it was eliminated: nobody misses it
+    assert late.front() == ["a", "b"]
+    assert replayed(study).dump() == state_of(study)
+
+
+@pytest.mark.parametrize("algorithm", ["scout", Scout(noise="unknown")])
 def test_arms_are_added_and_withdrawn_without_losing_anything(algorithm: Any) -> None:
     sigma = None if isinstance(algorithm, Scout) else 0.1
     study = new(algorithm=algorithm, sigma=sigma)
@@ -852,7 +885,7 @@ def test_arms_are_added_and_withdrawn_without_losing_anything(algorithm: Any) ->
     play(study, truth=noisy)
     assert study.front() == ["a", "b"]
     told = study.counts()["told"]
-    study.add_arms(["best"])
+    study.add_arms(["best"], looked=False)
     assert not study.done
     assert study.verdicts().arms == ("a", "b", "c", "best")
     assert study.verdicts().counts.sum() == told
@@ -866,7 +899,7 @@ def test_arms_are_added_and_withdrawn_without_losing_anything(algorithm: Any) ->
     play(study, truth=noisy)
     assert study.front() == ["a", "b"]
     assert len(list(study.observations())) == study.counts()["told"]
-    study.add_arms(["best"])
+    study.add_arms(["best"], looked=False)
     play(study, truth=noisy)
     assert study.front() == ["best"]
     assert study.withdrawn == {}
@@ -875,7 +908,7 @@ def test_arms_are_added_and_withdrawn_without_losing_anything(algorithm: Any) ->
 
 def test_what_is_open_when_the_arms_change_can_be_told() -> None:
     clock = Clock()
-    study = new(clock=clock)
+    study = new(clock=clock, give_up=None)
     first, second, third = study.ask(3)
     study.withdraw("b")
     for trial in (first, second):
@@ -886,7 +919,7 @@ def test_what_is_open_when_the_arms_change_can_be_told() -> None:
     study.ask()
     study.tell(third, outcome(third.arm))
     assert study.verdicts().counts.tolist() == [1, 1]
-    study.add_arms(["b"])
+    study.add_arms(["b"], looked=False)
     assert study.verdicts().counts.tolist() == [1, 1, 1], "what was told of b was kept"
 
 
@@ -905,7 +938,7 @@ def test_one_arm_is_always_left() -> None:
 @pytest.mark.parametrize("arms", [["a"], ["d", "d"], [""], [], "d", 7, {"arm": ["d", "a"]}, [None], {"d"}])
 def test_bad_arms_are_refused(arms: Any) -> None:
     study = new()
-    refuses(study, InvalidInput, "arm", lambda: study.add_arms(arms))
+    refuses(study, InvalidInput, "arm", lambda: study.add_arms(arms, looked=False))
 
 
 def test_arms_can_be_stated_in_many_ways() -> None:
@@ -976,8 +1009,10 @@ def test_guard_columns_may_be_missing_and_metrics_too() -> None:
     again = study.ask()
     assert again.arm == trial.arm, "its question is still open"
     study.tell(again, outcome(again.arm))
-    assert study.ask().arm != trial.arm
+    other = study.ask()
+    assert other.arm != trial.arm
     study.tell_frame({"arm": ["a", "b"], "latency": [1.0, 2.0]})
+    study.fail(other)
     with study._reading() as replica:
         assert replica.tally.n.sum(axis=0).tolist() == [1, 1, 3]
     assert replayed(study).dump() == state_of(study)
@@ -1005,7 +1040,7 @@ def test_where_every_option_breaks_a_guard_none_is_on_the_front() -> None:
     assert study.verdicts().remark == "Every option breaks a guard."
     left = study.verdicts().arms[0]
     assert study.explain(left).text == f"{left} breaks latency <= 50."
-    study.add_arms(["good"])
+    study.add_arms(["good"], looked=False)
     assert study.verdicts().arms == ("good",)
     play(study, truth=lambda arm: {**outcome(arm), "latency": 10.0})
     assert study.front() == ["good"]
@@ -1075,13 +1110,13 @@ def test_arms_with_contexts_can_be_added(model: str) -> None:
 
     play(study, truth=linear)
     assert study.front() == ["c"]
-    refuses(study, InvalidInput, "must be columns of a frame", lambda: study.add_arms(["d"]))
-    refuses(study, UnknownName, "'x'", lambda: study.add_arms({"arm": ["d"], "same": [7]}))
-    study.add_arms({"arm": ["d"], "x": [4.0], "same": [7]})
+    refuses(study, InvalidInput, "must be columns of a frame", lambda: study.add_arms(["d"], looked=False))
+    refuses(study, UnknownName, "'x'", lambda: study.add_arms({"arm": ["d"], "same": [7]}, looked=False))
+    study.add_arms({"arm": ["d"], "x": [4.0], "same": [7]}, looked=False)
     play(study, truth=linear)
     assert study.front() == ["d"]
     lacks = "needs every metric"
-    study.add_arms({"arm": ["e"], "x": [5.0], "same": [7]})
+    study.add_arms({"arm": ["e"], "x": [5.0], "same": [7]}, looked=False)
     trial = study.ask()
     refuses(study, NotSupported, lacks, lambda: study.tell(trial, {"quality": 1.0}))
 
@@ -1169,7 +1204,7 @@ def test_sigma_known_for_some_metrics_counts_as_unknown() -> None:
 
 def test_a_study_of_a_newer_version_is_refused() -> None:
     place = MemoryStorage()
-    place.create("study", new().spec.text().replace('"format": 1', '"format": 2'))
+    place.create("study", new().spec.text().replace('"format": 2', '"format": 3'))
     with pytest.raises(UnreadableFile, match="made by a newer paretoscout"):
         Study.load(storage=place)
     for broken in ("", "{}", '{"format": 1}', "[]"):
@@ -1208,7 +1243,7 @@ def test_the_outlook_shrinks_and_is_about_right() -> None:
         study.tell(trial, {"quality": quality, "cost": cost})
     assert not study.done
     before = state_of(study)
-    more = study.remaining()
+    more = study.remaining(seconds=600.0)
     assert state_of(study) == before, "looking ahead changes nothing"
     assert 0 < more.low <= more.samples <= more.high
     assert more.uniform is not None

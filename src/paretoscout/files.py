@@ -25,7 +25,11 @@ def pack(kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[
     """Return the bytes of an archive."""
     text = json.dumps({"format": f"paretoscout/{kind}", "version": VERSION, **header})
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, header=np.frombuffer(text.encode(), np.uint8), **arrays)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in {"header": np.frombuffer(text.encode(), np.uint8), **arrays}.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")  # without the time: the same content gives the same bytes
+            with archive.open(entry, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
     return buffer.getvalue()
 
 

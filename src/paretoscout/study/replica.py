@@ -256,6 +256,9 @@ class Replica:
             notes.append("options added without looking at outcomes")
         if len(self.withdrawn) > len(self.broken) + len(self.missed):
             notes.append("options withdrawn without looking at outcomes")
+        if self.missed:
+            names = ", ".join(self.arms[arm] for arm in self.missed)
+            notes.append(f"those of the front are not beaten by what was withdrawn after looking either: {names}")
         if self.partial:
             notes.append("what is missing is missing whatever its value")
         if self.lapsed or spec.at_give_up:
@@ -595,6 +598,7 @@ class Replica:
                     self.contexts.append(row)
         self.late_arms += len(added)
         self.tally.grow(len(self.arms))
+        self.counted.update(arm for arm in range(len(self.arms)) if arm not in self.withdrawn)  # judged anew
         if self.keeps_shares and len(back) == len(added):  # all have their place
             self._index()
             for arm in [*left, *back]:

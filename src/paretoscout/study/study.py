@@ -439,12 +439,12 @@ class Study:
             added = [[name, None if rows is None else rows[k]] for k, name in enumerate(names)]
             self._change_arms(writer, replica, {"add": added})
 
-    def withdraw(self, arm: str, reason: str = "withdrawn", looked: bool = True) -> None:
+    def withdraw(self, arm: str, reason: str = "withdrawn", looked: bool = False) -> None:
         """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged anew.
 
-        looked: say False if the outcomes so far were no reason to withdraw it; the guarantee says so then. Else an arm
-        that stood when it left must still be escaped by those of the front: to take out the best ones and to call the
-        next ones optimal would be looking ahead.
+        looked: say True if the outcomes so far were a reason to withdraw it; unless you do, the guarantee says that
+        they were not. Then an arm that stood when it left must still be escaped by those of the front: to take out the
+        best ones and to call the next ones optimal would be looking ahead.
         """
         with self._writing() as (writer, replica):
             if arm not in replica.index or replica.index[arm] in replica.withdrawn:
