@@ -548,7 +548,7 @@ class NaiveLinearScout:
     def unexplained(self, t: int) -> Array:
         """(L,) the sum of squares that the model leaves, and what rounding may hide."""
         left = self.outcomes(t) - self.design(t) @ self.theta(t)
-        return np.asarray((left**2).sum(axis=0) + 1e-12 * (self.outcomes(t) ** 2).sum(axis=0))
+        return np.asarray((left**2).sum(axis=0) + 1e-24 * (self.outcomes(t) ** 2).sum(axis=0))
 
     def means(self, t: int) -> Array:
         return np.asarray(self.x @ self.theta(t))

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kernels
 IntArray = npt.NDArray[np.int64]
 
 S5 = np.array([[0.8, 0.1], [0.2, 0.75], [0.4, 0.4], [0.7, 0.625], [0.59, 0.1975]])
-RNG = np.random.default_rng(12)
+RNG, MORE = np.random.default_rng(12), np.random.default_rng(13)
 
 
 def eliminated(status: IntArray) -> set[int]:
@@ -125,7 +125,7 @@ CASES = [
     Case("sigma told of one", S5[:4], 0.2, [0.05, 0.15], 300, known=[True, False], every=4),
     Case(
         "sigma, bounds and neither",
-        RNG.random((4, 3)),
+        MORE.random((4, 3)),
         0.3,
         0.1,
         500,
@@ -134,8 +134,8 @@ CASES = [
         delta=0.3,
         bounds=[[-9, 9], [-1, 2], [-np.inf, np.inf]],
     ),
-    Case("arms added", RNG.normal(size=(7, 2)), 0.3, 0.4, 500, entered=[0, 0, 1, 0, 2, 2, 1], every=3),
-    Case("arms added, normal", RNG.normal(size=(5, 2)), 0.5, 0.3, 300, known=False, entered=[0, 0, 0, 1, 3], every=6),
+    Case("arms added", MORE.normal(size=(7, 2)), 0.3, 0.4, 500, entered=[0, 0, 1, 0, 2, 2, 1], every=3),
+    Case("arms added, normal", MORE.normal(size=(5, 2)), 0.5, 0.3, 300, known=False, entered=[0, 0, 0, 1, 3], every=6),
     Case(
         "arms that leave",
         np.vstack([S5, S5[:2] + 0.02]),

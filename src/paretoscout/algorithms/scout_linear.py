@@ -12,9 +12,20 @@ from ..errors import InvalidInput
 from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, cost_of, margin, name_rivals, strongest
+from ..kernels.decisions import (
+    DOMINATED,
+    FRONT,
+    GONE,
+    PRESENT,
+    UNDECIDED,
+    cost_of,
+    is_there,
+    margin,
+    name_rivals_there,
+    strongest,
+)
 from ..kernels.dispatch import Verdicts
-from ..kernels.evidence import log_evidence_along
+from ..kernels.evidence import FEW_VALUES, log_evidence_along, note_value
 from .contract import Accepts, Kernels, Setup
 
 #: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0 or sigma unknown), each next
@@ -25,6 +36,8 @@ N_SCALES = len(SCALE_WEIGHTS)
 SAME = 1e-16
 #: Differences of estimates below this are rounding, where the noise is said to be none.
 ROUNDING = 1e-9
+#: What rounding may hide of a squared outcome.
+HIDDEN = 1e-24
 #: Where sigma is unknown: how much of delta goes into an upper bound on it, and the rates at which that is tried.
 FOR_SIGMA = 0.1
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -35,13 +48,13 @@ ARMS_PER_SAMPLE = 50
 
 
 class LinearScoutOptions(NamedTuple):
-    contexts: FloatArray  # (K, d) whitened: their mean outer product is the unit matrix
+    contexts: FloatArray  # (K, d) whitened: the mean outer product of the first arms is the unit matrix
     twins: IntArray  # (K,) the first arm with the same context
-    first_arms: IntArray  # (d,) arms that span all dimensions, pulled first
     cost: FloatArray  # (K,) of a sample, on average 1
     eps: FloatArray  # (L,)
     misfit: FloatArray  # (L,) how far the mean of an arm may be from the model
     sigma_known: BoolArray  # (L,)
+    exact: BoolArray  # (L,) whether numbers that hardly vary are certain
     rates: FloatArray  # (6,) for the bound on sigma
     log_sigma_price: float  # log of 1 / (probability that the bound fails), rate by rate and metric by metric
     rhos: FloatArray  # (L, R)
@@ -52,17 +65,24 @@ class LinearScoutOptions(NamedTuple):
 
 
 class LinearScoutState(NamedTuple):
+    presence: IntArray  # (K,) whether the arm is there
+    first_arms: IntArray  # (d,) arms that span all dimensions, pulled first; -1: there is none for want of arms
     pulls: IntArray  # (K,)
+    centres: FloatArray  # (K, L) the first outcome of each arm
+    sums: FloatArray  # (K, L) the sums of the distances of all its outcomes to it
+    seen: FloatArray  # (L, 6) distinct values, while there are few
+    n_seen: IntArray  # (L,) how many
     gram: FloatArray  # (d, d) A = sum x x^T
     factor: FloatArray  # (d, d) its factor, once it is invertible
     reach: IntArray  # (d,) all d - 1: whitened contexts share every coordinate
-    right: FloatArray  # (d, L) sum x Y
+    reference: FloatArray  # (d, L) least squares estimate as of the last check
+    right: FloatArray  # (d, L) sum x (Y - x^T reference)
     theta: FloatArray  # (d, L) least squares estimate
     checked_pulls: IntArray  # (K,) samples of each arm as of the last check
     means: FloatArray  # (K, L) as of the last check
     solved: FloatArray  # (K, d) A^-1 x as of the last check
     leverages: FloatArray  # (K,) x^T A^-1 x as of the last check
-    squares: FloatArray  # (L,) sum of Y^2
+    squares: FloatArray  # (L,) sum of the squared distances of Y to the mean of its arm
     sigma: FloatArray  # (L,) noise scale, or an upper bound on it as of the last check; an estimate before there is one
     sigma_bounded: IntArray  # (L,) whether it is more than an estimate
     log_prices: FloatArray  # (L, R) log w - 1/2 log det(I + A / rho) as of the last check
@@ -95,35 +115,35 @@ def init(
     if setup.contexts is None:
         model = "linear" if misfit is None else "robust"
         raise InvalidInput(f"contexts of algorithm 'scout' must be given for model={model!r}, got none")
-    U, s, _ = np.linalg.svd(setup.contexts, full_matrices=False)
-    rank = int(np.count_nonzero(s > s.max(initial=0.0) * max(setup.contexts.shape) * np.finfo(float).eps))
+    contexts, first_rank = whitened(setup.contexts, setup.entered)
+    rank = contexts.shape[1]
     if rank == 0:
         raise InvalidInput("contexts of algorithm 'scout' must not all be zero")
-    # dimensions that no arm uses are left out: coordinates in the span, scaled so that their mean square is 1
-    contexts = np.ascontiguousarray(U[:, :rank] * np.sqrt(K))
     _, twins = np.unique(setup.contexts, axis=0, return_inverse=True)
     first = {int(group): k for k, group in reversed(list(enumerate(twins.ravel())))}
     pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
-    delta, sigma, known = setup.delta, np.zeros(L), np.full(L, setup.sigma is not None)
-    if setup.sigma is not None:
-        sigma = setup.known_sigma("scout")
-    elif setup.bounds is not None:
+    delta, told = setup.delta, np.full((K, L), np.nan) if setup.sigma is None else setup.sigma
+    if setup.bounds is not None:
         # whatever the noise of an outcome with bounds is, it is sub-Gaussian with half the range
-        known = np.array([np.isfinite(pair).all() for pair in setup.bounds])
-        sigma[known] = (setup.bounds[known, 1] - setup.bounds[known, 0]) / 2.0
+        half_range = (setup.bounds[:, 1] - setup.bounds[:, 0]) / 2.0
+        told = np.where(np.isnan(told) & np.isfinite(half_range), half_range, told)
+    known = ~np.isnan(told[0])
+    told = np.where(known, told, 0.0)
+    sigma = told.max(axis=0)  # one for all arms
     if not known.all():
         delta *= 1.0 - FOR_SIGMA
+    usual = told[setup.entered == setup.entered.min()].max(axis=0)  # the scales do not change when arms come
     with np.errstate(divide="ignore", invalid="ignore"):
-        top = (16.0 + 2.0 * rank**3) * (sigma / setup.eps) ** 2
-    top = np.where((setup.eps > 0) & (sigma > 0), top, 4096.0)
+        top = (16.0 + 2.0 * first_rank**3) * (usual / setup.eps) ** 2
+    top = np.where((setup.eps > 0) & (usual > 0), top, 4096.0)
     options = LinearScoutOptions(
         contexts=contexts,
         twins=np.array([first[int(group)] for group in twins.ravel()], np.int64),
-        first_arms=np.sort(pivots[:rank]).astype(np.int64),
         cost=setup.cost / setup.cost.mean(),
         eps=setup.eps.copy(),
         misfit=np.zeros(L) if misfit is None else misfit,
         sigma_known=known,
+        exact=setup.exact.copy(),
         rates=np.array(RATES),
         log_sigma_price=math.log(len(RATES) * L / (FOR_SIGMA * setup.delta)),
         rhos=top[:, None] / 4.0 ** np.arange(R),
@@ -133,10 +153,17 @@ def init(
         no_ticket=np.empty(0),
     )
     state = LinearScoutState(
+        presence=np.full(K, PRESENT, np.int64),
+        first_arms=np.sort(pivots[:rank]).astype(np.int64),
         pulls=np.zeros(K, np.int64),
+        centres=np.zeros((K, L)),
+        sums=np.zeros((K, L)),
+        seen=np.zeros((L, FEW_VALUES + 1)),
+        n_seen=np.zeros(L, np.int64),
         gram=np.zeros((rank, rank)),
         factor=np.zeros((rank, rank)),
         reach=np.full(rank, rank - 1, np.int64),
+        reference=np.zeros((rank, L)),
         right=np.zeros((rank, L)),
         theta=np.zeros((rank, L)),
         checked_pulls=np.zeros(K, np.int64),
@@ -166,13 +193,36 @@ def init(
     return state, options
 
 
+def whitened(contexts: FloatArray, entered: IntArray) -> tuple[FloatArray, int]:
+    """Return contexts in coordinates in which the mean square of the first arms is 1, and how many these span.
+
+    Dimensions that no arm uses are left out. Arms that come later leave all coordinates as they are, and the evidence
+    with them. Where they reach out of what the arms before them span they bring new ones; in these their own mean
+    square is 1.
+    """
+    rest, largest, parts = contexts, 0.0, []
+    for generation in np.unique(entered):
+        members = entered == generation
+        largest = max(largest, np.linalg.norm(contexts[members], 2))
+        U, s, V = np.linalg.svd(rest[members], full_matrices=False)
+        rank = int(np.count_nonzero(s > largest * max(contexts.shape) * np.finfo(float).eps))
+        unit = np.sqrt(np.count_nonzero(members))
+        part = np.zeros((len(contexts), rank))
+        later = entered > generation
+        part[members] = U[:, :rank] * unit
+        part[later] = rest[later] @ V[:rank].T / s[:rank] * unit
+        parts.append(part)
+        rest = rest - rest @ V[:rank].T @ V[:rank]
+    return np.ascontiguousarray(np.hstack(parts)), parts[0].shape[1]
+
+
 @kernel
-def spans(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+def spans(state: LinearScoutState) -> bool:
     """Whether the arms that span all dimensions have been pulled, so that A is invertible."""
     pulled = 0
-    for arm in options.first_arms:
-        pulled += min(1, state.pulls[arm])
-    return pulled == options.first_arms.shape[0]
+    for arm in state.first_arms:
+        pulled += arm >= 0 and state.pulls[arm] > 0
+    return pulled == state.first_arms.shape[0]
 
 
 @kernel
@@ -180,11 +230,16 @@ def choose(
     state: LinearScoutState, options: LinearScoutOptions, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """The spanning arms first; then the arm that tells most, per cost, about the most ambiguous pair."""
-    for arm in options.first_arms:
-        if state.pulls[arm] + pending[arm] == 0:
-            return arm, options.no_ticket
-    if not spans(state, options):  # all of them are on their way: more of the same until they are in
-        return options.first_arms[0], options.no_ticket
+    if not spans(state):
+        fewest = -1
+        for arm in state.first_arms:
+            if arm >= 0 and is_there(state.presence[arm]) and state.pulls[arm] + pending[arm] == 0:
+                return arm, options.no_ticket
+        for arm in range(state.pulls.shape[0]):  # all of them are on their way: something else until they are in
+            asked = state.pulls[arm] + pending[arm]
+            if is_there(state.presence[arm]) and (fewest < 0 or asked < state.pulls[fewest] + pending[fewest]):
+                fewest = arm
+        return fewest, options.no_ticket
     k = most_ambiguous(state)
     for _ in range(8):  # others may have become more ambiguous since they were last looked at
         look_again(state, options, k)
@@ -200,7 +255,8 @@ def most_ambiguous(state: LinearScoutState) -> int:
     """The undecided arm with the least evidence on the pair that decides it."""
     found, least = -1, np.inf
     for k in range(state.pulls.shape[0]):
-        if state.status[k] == UNDECIDED and (found < 0 or state.progress[k] < least):
+        waits = state.status[k] == UNDECIDED and is_there(state.presence[k])
+        if waits and (found < 0 or state.progress[k] < least):
             found, least = k, state.progress[k]
     return found
 
@@ -257,6 +313,8 @@ def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, p
     solve(state.factor, state.reach, state.column)
     found, most = k, -1.0
     for arm in range(K):
+        if not is_there(state.presence[arm]):
+            continue
         along = 0.0
         for i in range(d):
             along += state.column[i, 0] * options.contexts[arm, i]
@@ -280,44 +338,161 @@ def update(
 ) -> None:
     """Add the sample to A and to the estimate; test all arms at growing intervals."""
     take_in(state, options, arm, outcome)
-    if check_is_due(state, options):
+    if check_is_due(state):
         leaders = refresh(state, options)
         for k in range(state.pulls.shape[0]):
-            if state.status[k] == UNDECIDED:
+            if state.status[k] == UNDECIDED and state.presence[k] != GONE:
                 judge(state, options, k, leaders)
+
+
+@kernel
+def judge_anew(state: LinearScoutState, options: LinearScoutOptions) -> None:
+    """Forget all verdicts and judge every arm by the statistics as they are."""
+    if not forget(state, options):
+        return
+    leaders = refresh(state, options)
+    eliminated = 1
+    while eliminated > 0:  # who need not be escaped any more may have been all that stood in the way of others
+        eliminated = 0
+        for k in range(state.pulls.shape[0]):
+            if state.status[k] == UNDECIDED and state.presence[k] != GONE:
+                judge(state, options, k, leaders)
+                eliminated += state.status[k] == DOMINATED
+
+
+@kernel
+def forget(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+    """Forget all verdicts and bounds on sigma; return whether there are enough data to judge by."""
+    state.counters[N_UNDECIDED] = 0
+    for k in range(state.pulls.shape[0]):
+        state.status[k], state.beaten_by[k] = UNDECIDED, -1
+        state.progress[k], state.rival[k], state.route[k] = -np.inf, -1, ESCAPES
+        state.counters[N_UNDECIDED] += is_there(state.presence[k])
+    for metric in range(state.sigma.shape[0]):
+        if not options.sigma_known[metric]:
+            state.sigma_bounded[metric] = 0
+    state.counters[CHECK_AT] = 0
+    if not spans(state):
+        find_first_arms(state, options)
+        if not spans(state):
+            return False
+        begin_fit(state)
+    return True
+
+
+@kernel
+def find_first_arms(state: LinearScoutState, options: LinearScoutOptions) -> None:
+    """Find arms that span all dimensions, among those pulled or there: each time the one that sticks out most."""
+    K, d = options.contexts.shape
+    rest = state.solved  # of no use yet
+    copy_into(rest, options.contexts)
+    for step in range(d):
+        found, longest = -1, 1e-18 * K
+        for k in range(K):
+            square = 0.0
+            for i in range(d):
+                square += rest[k, i] * rest[k, i]
+            if square > longest and (state.pulls[k] > 0 or is_there(state.presence[k])):
+                found, longest = k, square
+        state.first_arms[step] = found
+        if found < 0:
+            continue
+        for i in range(d):
+            state.scratch[i] = rest[found, i]
+        for k in range(K):
+            along = 0.0
+            for i in range(d):
+                along += rest[k, i] * state.scratch[i]
+            for i in range(d):
+                rest[k, i] -= along / longest * state.scratch[i]
 
 
 @kernel
 def take_in(state: LinearScoutState, options: LinearScoutOptions, arm: int, outcome: FloatArray) -> None:
     """Add the sample to A and to the estimate."""
     d = options.contexts.shape[1]
-    was_spanned = spans(state, options)
+    was_spanned = spans(state)
     state.counters[TOTAL] += 1
     state.pulls[arm] += 1
+    n = float(state.pulls[arm])
     for metric in range(outcome.shape[0]):
-        state.squares[metric] += outcome[metric] * outcome[metric]
+        value = outcome[metric]
+        note_value(state.seen, state.n_seen, metric, value)
+        if n == 1.0:
+            state.centres[arm, metric] = value
+        off = value - state.centres[arm, metric]  # sums are of distances: large means cost no digits
+        before = state.sums[arm, metric]
+        state.sums[arm, metric] += off
+        if n > 1.0:
+            state.squares[metric] += (off - before / (n - 1.0)) * (off - state.sums[arm, metric] / n)
+        left = value
+        for i in range(d):
+            left -= options.contexts[arm, i] * state.reference[i, metric]
+        for i in range(d):
+            state.right[i, metric] += options.contexts[arm, i] * left
     for i in range(d):
         for j in range(i, d):
             state.gram[i, j] += options.contexts[arm, i] * options.contexts[arm, j]
-        for metric in range(outcome.shape[0]):
-            state.right[i, metric] += options.contexts[arm, i] * outcome[metric]
     if was_spanned:
         for i in range(d):
             state.scratch[i] = options.contexts[arm, i]
         add_outer_product(state.factor, state.reach, state.scratch)
-    elif spans(state, options):
-        copy_into(state.factor, state.gram)
-        factorise(state.factor, state.reach)
-    else:
-        return
-    copy_into(state.theta, state.right)
-    solve(state.factor, state.reach, state.theta)
+        fit(state)
+    elif spans(state):
+        begin_fit(state)
 
 
 @kernel
-def check_is_due(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+def begin_fit(state: LinearScoutState) -> None:
+    """Fit for the first time, once A is invertible."""
+    copy_into(state.factor, state.gram)
+    factorise(state.factor, state.reach)
+    fit(state)
+
+
+@kernel
+def fit(state: LinearScoutState) -> None:
+    """Least squares: what was found at the last check, and what has come since."""
+    copy_into(state.theta, state.right)
+    solve(state.factor, state.reach, state.theta)
+    for i in range(state.theta.shape[0]):
+        for metric in range(state.theta.shape[1]):
+            state.theta[i, metric] += state.reference[i, metric]
+
+
+@kernel
+def unexplained(state: LinearScoutState, options: LinearScoutOptions, arm: int, metric: int) -> float:
+    """What the fit leaves of the mean of an arm's own samples."""
+    left = state.centres[arm, metric] + state.sums[arm, metric] / state.pulls[arm]
+    for i in range(options.contexts.shape[1]):
+        left -= options.contexts[arm, i] * state.theta[i, metric]
+    return left
+
+
+@kernel
+def fit_again(state: LinearScoutState, options: LinearScoutOptions) -> None:
+    """Fit once more what the fit leaves of the arms' means, so that rounding does not add up; count on from there."""
+    d, L = state.right.shape
+    for metric in range(L):
+        for i in range(d):
+            state.right[i, metric] = 0.0
+        for k in range(state.pulls.shape[0]):
+            if state.pulls[k] > 0:
+                left = state.pulls[k] * unexplained(state, options, k, metric)
+                for i in range(d):
+                    state.right[i, metric] += options.contexts[k, i] * left
+    copy_into(state.reference, state.theta)
+    fit(state)
+    copy_into(state.reference, state.theta)
+    for i in range(d):
+        for metric in range(L):
+            state.right[i, metric] = 0.0
+
+
+@kernel
+def check_is_due(state: LinearScoutState) -> bool:
     """Whether all arms are to be tested now; if so, say when to do so again."""
-    if state.counters[TOTAL] < state.counters[CHECK_AT] or not spans(state, options):
+    if state.counters[TOTAL] < state.counters[CHECK_AT] or not spans(state):
         return False
     wait = 1 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(CHECK_GROWTH * state.counters[TOTAL])
     state.counters[CHECK_AT] = state.counters[TOTAL] + wait
@@ -329,6 +504,7 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
     """Bring means, inverses, prices and gaps up to date; return how many leaders there are."""
     K, d = options.contexts.shape
     L, R = state.log_prices.shape
+    fit_again(state, options)
     for k in range(K):
         for i in range(d):
             state.column[i, 0] = options.contexts[k, i]
@@ -358,7 +534,7 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
     bound_sigma(state, options)
     n_standing = 0
     for k in range(K):
-        if state.status[k] != DOMINATED:
+        if state.status[k] != DOMINATED and is_there(state.presence[k]):
             state.standing[n_standing] = k
             n_standing += 1
     n_leaders = strongest(state.standing[:n_standing], state.means, state.no_radii, state.leaders)
@@ -378,7 +554,8 @@ def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
 
     The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
     ((t / 2) log(1 + 2 c) - price) / c. The fit takes away at most (1 + rho / least eigenvalue of A) times what the
-    evidence allows it. Samples that are off the model by the misfit can hide so much of the noise.
+    evidence allows it. Samples that are off the model by the misfit can hide so much of the noise. Few values do not
+    look like normal noise: then there is no bound.
     """
     d, L = state.right.shape
     t = float(state.counters[TOTAL])
@@ -392,9 +569,11 @@ def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
         if options.sigma_known[metric]:
             continue
         left = state.squares[metric]
-        for i in range(d):
-            left -= state.theta[i, metric] * state.right[i, metric]
-        left = max(left, 0.0) + 1e-12 * state.squares[metric]  # what rounding may hide
+        for k in range(state.pulls.shape[0]):
+            if state.pulls[k] > 0:
+                mean = state.centres[k, metric] + state.sums[k, metric] / state.pulls[k]
+                hidden = HIDDEN * mean * mean  # by rounding
+                left += state.pulls[k] * (unexplained(state, options, k, metric) ** 2 + hidden)
         q = -np.inf
         for rate in options.rates:
             q = max(q, (0.5 * t * math.log1p(2.0 * rate) - options.log_sigma_price) / rate)
@@ -402,7 +581,7 @@ def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
         for r in range(options.rhos.shape[1]):
             allowed = 2.0 * (options.threshold - state.log_prices[metric, r])
             taken = min(taken, (1.0 + options.rhos[metric, r] * trace) * allowed)
-        if q > taken:
+        if q > taken and (options.exact[metric] or state.n_seen[metric] > FEW_VALUES):
             bound = (math.sqrt(left) + options.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
             if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
                 state.sigma[metric] = bound
@@ -472,7 +651,7 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
         for j in range(state.pulls.shape[0]):
             if in_favour < against:
                 break  # elimination is nearer, whatever the others say
-            if state.status[j] == DOMINATED or state.excused[j] == 1 or j == k:
+            if state.status[j] == DOMINATED or state.presence[j] == GONE or state.excused[j] == 1 or j == k:
                 continue
             a, b = (-1.0, 0.0) if options.twins[j] == options.twins[k] else pair_variances(state, options, k, j)
             evidence = -np.inf
@@ -492,8 +671,8 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
     if certain and against >= options.threshold:
         state.status[k] = DOMINATED
         state.beaten_by[k] = best
-        state.counters[N_UNDECIDED] -= 1
-    elif certain and in_favour >= options.threshold:
+        state.counters[N_UNDECIDED] -= is_there(state.presence[k])
+    elif certain and in_favour >= options.threshold and is_there(state.presence[k]):
         state.status[k] = FRONT
         state.counters[N_UNDECIDED] -= 1
     elif against > in_favour:
@@ -553,7 +732,7 @@ def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
     """Estimates by the model as of the last check, with their intervals."""
     K, L = state.means.shape
     radii = np.full((K, L), np.inf)
-    if spans(state, options):
+    if spans(state):
         for k in range(K):
             a, b = 0.0, 0.0
             for i in range(options.contexts.shape[1]):
@@ -567,13 +746,13 @@ def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
                     if state.sigma_bounded[metric] == 1:
                         radii[k, metric] = min(radii[k, metric], radius + options.misfit[metric] * bias)
     rival = state.beaten_by.copy()
-    name_rivals(rival, state.means, radii, state.status)
+    name_rivals_there(rival, state.means, radii, state.status, state.presence)
     return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
 
 
 @kernel
 def done(state: LinearScoutState, options: LinearScoutOptions) -> bool:
-    """Whether every arm has its verdict."""
+    """Whether every arm that is there has its verdict."""
     return state.counters[N_UNDECIDED] == 0
 
 
@@ -583,6 +762,7 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
+    judge_anew=judge_anew,
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",
     pools_noise=True,

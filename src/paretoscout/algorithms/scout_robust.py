@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels.algebra import factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals
+from ..kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, name_rivals_there
 from ..kernels.dispatch import Basis, Verdicts
 from ..kernels.evidence import log_evidence_along
 from . import scout_linear, scout_tabular
@@ -38,6 +38,7 @@ class RobustScoutOptions(NamedTuple):
 
 
 class RobustScoutState(NamedTuple):
+    presence: IntArray  # (K,) whether the arm is there
     tabular: ScoutState  # its verdicts are measured
     linear: LinearScoutState  # its status is what holds in all, measured or by the model
     survives: FloatArray  # (K,) the largest misfit that the verdict survives; infinite: it was measured
@@ -55,6 +56,7 @@ def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[Robust
     tabular, tabular_options = scout_tabular.init(regret_weight, half, pilots=False)
     d = linear.gram.shape[0]
     state = RobustScoutState(
+        presence=np.full(setup.n_arms, PRESENT, np.int64),
         tabular=tabular,
         linear=linear,
         survives=np.zeros(setup.n_arms),
@@ -81,7 +83,7 @@ def choose(
     linear = state.linear
     if state.rejected[0] == 1:
         return scout_tabular.choose(state.tabular, options.tabular, pending, rng)
-    if not scout_linear.spans(linear, options.linear):
+    if not scout_linear.spans(linear):
         return scout_linear.choose(linear, options.linear, pending, rng)
     k = scout_linear.most_ambiguous(linear)
     for _ in range(8):  # others may have become more ambiguous since they were last looked at
@@ -93,7 +95,7 @@ def choose(
     if linear.route[k] != MEASURE:
         return scout_linear.most_telling(linear, options.linear, k, pending), options.no_ticket
     arm, rival = k, linear.rival[k]
-    if rival >= 0:
+    if rival >= 0 and is_there(state.presence[rival]):
         gain_of_rival = scout_tabular.gain(state.tabular, options.tabular, rival, pending)
         if gain_of_rival > scout_tabular.gain(state.tabular, options.tabular, arm, pending):
             arm = rival
@@ -122,24 +124,53 @@ def update(
     observed: BoolArray,
 ) -> None:
     """Take in the outcome; judge by measurements at once, by the model at growing intervals."""
-    linear = state.linear
     scout_tabular.update(state.tabular, options.tabular, arm, ticket, outcome, observed)
-    scout_linear.take_in(linear, options.linear, arm, outcome)
+    scout_linear.take_in(state.linear, options.linear, arm, outcome)
     adopt_measured(state)
-    if state.rejected[0] == 1 or not scout_linear.check_is_due(linear, options.linear):
-        return
-    n_leaders = scout_linear.refresh(linear, options.linear)
+    if state.rejected[0] == 0 and scout_linear.check_is_due(state.linear):
+        judge_by_model(state, options, scout_linear.refresh(state.linear, options.linear))
+
+
+@kernel
+def judge_by_model(state: RobustScoutState, options: RobustScoutOptions, n_leaders: int) -> int:
+    """Judge all arms that have no verdict by the model, unless it proves not to fit; return how many it eliminates."""
+    linear = state.linear
     if misfit_is_proven(state, options):
         reopen(state)
-        return
+        return 0
+    eliminated = 0
     for k in range(linear.pulls.shape[0]):
-        if linear.status[k] == UNDECIDED:
+        if linear.status[k] == UNDECIDED and state.presence[k] != GONE:
             excuse(state, options, k)
             scout_linear.judge(linear, options.linear, k, n_leaders)
             if linear.status[k] == UNDECIDED:
                 prefer_measuring(state, options, k)
             else:
                 state.survives[k] = largest_misfit(state, options, k)
+                eliminated += linear.status[k] == DOMINATED
+    return eliminated
+
+
+@kernel
+def judge_anew(state: RobustScoutState, options: RobustScoutOptions) -> None:
+    """Forget all verdicts and judge every arm by the statistics as they are; a model that was given up remains so."""
+    K = state.presence.shape[0]
+    for k in range(K):
+        state.tabular.presence[k] = state.presence[k]
+        state.linear.presence[k] = state.presence[k]
+        state.survives[k] = 0.0
+        for j in range(K):
+            state.escaped[k, j] = False
+    scout_tabular.judge_anew(state.tabular, options.tabular)
+    can_judge = scout_linear.forget(state.linear, options.linear)
+    if state.rejected[0] == 1:
+        reopen(state)
+        return
+    adopt_measured(state)
+    if can_judge:
+        n_leaders = scout_linear.refresh(state.linear, options.linear)
+        while judge_by_model(state, options, n_leaders) > 0:
+            pass  # who need not be escaped any more may have been all that stood in the way of others
 
 
 @kernel
@@ -152,7 +183,7 @@ def adopt_measured(state: RobustScoutState) -> None:
         if linear.status[k] == UNDECIDED:
             linear.status[k] = tabular.status[k]
             linear.beaten_by[k] = tabular.beaten_by[k]
-            linear.counters[N_UNDECIDED] -= 1
+            linear.counters[N_UNDECIDED] -= is_there(state.presence[k])
         if linear.status[k] == tabular.status[k]:
             linear.beaten_by[k] = tabular.beaten_by[k]
             state.survives[k] = np.inf
@@ -194,6 +225,8 @@ def largest_misfit(state: RobustScoutState, options: RobustScoutOptions, k: int)
         return misfit_of_pair(state, options, k, linear.beaten_by[k], BEATEN)
     least = np.inf
     for j in range(linear.pulls.shape[0]):
+        if state.presence[j] == GONE:
+            continue
         if j != k and linear.status[j] == DOMINATED:  # the verdict on k rests on that on j
             least = min(least, state.survives[j])
         elif j != k and linear.excused[j] == 0:
@@ -341,13 +374,13 @@ def verdicts(state: RobustScoutState, options: RobustScoutOptions) -> Verdicts:
                 radii[k, metric] = modelled.radii[k, metric]
                 estimates[k, metric] = modelled.estimates[k, metric]
     rival = linear.beaten_by.copy()
-    name_rivals(rival, estimates, radii, linear.status)
+    name_rivals_there(rival, estimates, radii, linear.status, state.presence)
     return Verdicts(linear.status.copy(), rival, estimates, radii, linear.pulls.copy())
 
 
 @kernel
 def done(state: RobustScoutState, options: RobustScoutOptions) -> bool:
-    """Whether every arm has its verdict."""
+    """Whether every arm that is there has its verdict."""
     return state.linear.counters[N_UNDECIDED] == 0
 
 
@@ -362,6 +395,7 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
+    judge_anew=judge_anew,
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts up to a misfit of {misfit}",
     pools_noise=True,

@@ -24,6 +24,7 @@ from ..kernels.decisions import (
 )
 from ..kernels.dispatch import Verdicts
 from ..kernels.evidence import (
+    FEW_VALUES,
     log_bernstein,
     log_bernstein_above,
     log_evidence_above,
@@ -31,6 +32,7 @@ from ..kernels.evidence import (
     log_surprise,
     log_surprise_above,
     log_t_mixture,
+    note_value,
 )
 from .contract import RESERVE, Accepts, Kernels, Setup
 
@@ -54,8 +56,6 @@ PATIENCE = 0.1
 FEW = 20
 #: Means that differ relatively by no more than this may be equal.
 ROUNDING = 1e-14
-#: So few distinct values do not look like normal noise.
-FEW_VALUES = 5
 #: Pairs of arms are kept in matrices.
 MOST_ARMS = 5000
 
@@ -263,7 +263,7 @@ def update(
     changed, enough = False, False
     for metric in range(outcome.shape[0]):
         if observed[metric]:
-            enough = notice(state, options, metric, outcome[metric]) or enough
+            enough = note_value(state.seen, state.n_seen, metric, outcome[metric]) or enough
             if options.by_pilot > 0.0 and state.piloted[arm, metric] == 0:
                 state.piloted[arm, metric] = 1
                 state.pilot[arm, metric] = outcome[metric]
@@ -286,20 +286,6 @@ def update(
         waits = state.status[k] == UNDECIDED and state.presence[k] != GONE
         if concerned and waits and state.counters[TOTAL] >= state.test_at[k]:
             decide(state, options, k)
-
-
-@kernel
-def notice(state: ScoutState, options: ScoutOptions, metric: int, value: float) -> bool:
-    """Keep a value that is new; return whether there are no longer too few of them for normal noise."""
-    n = state.n_seen[metric]
-    if options.noise[metric] != NORMAL or n > FEW_VALUES:
-        return False
-    for i in range(n):
-        if state.seen[metric, i] == value:
-            return False
-    state.seen[metric, n] = value
-    state.n_seen[metric] = n + 1
-    return n == FEW_VALUES
 
 
 @kernel

@@ -12,8 +12,11 @@ import math
 
 import numpy as np
 
-from .arrays import FloatArray
+from .arrays import FloatArray, IntArray
 from .compile import kernel
+
+#: So few distinct values do not look like normal noise.
+FEW_VALUES = 5
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -177,6 +180,20 @@ def log_t_mixture(u: float, n: float, variance: float, rhos: FloatArray, log_wei
         else:
             total += math.exp(term - largest)
     return largest + math.log(total)
+
+
+@kernel
+def note_value(seen: FloatArray, n_seen: IntArray, metric: int, value: float) -> bool:
+    """Keep a value of a metric that is new; return whether by this one there are enough to look like normal noise."""
+    n = n_seen[metric]
+    if n > FEW_VALUES:
+        return False
+    for i in range(n):
+        if seen[metric, i] == value:
+            return False
+    seen[metric, n] = value
+    n_seen[metric] = n + 1
+    return n == FEW_VALUES
 
 
 @kernel
