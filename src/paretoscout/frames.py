@@ -15,6 +15,7 @@ import numpy as np
 from . import checks
 from .errors import InvalidInput, MissingExtra, UnknownName
 from .kernels.arrays import FloatArray
+from .shown import of_cell
 
 
 def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
@@ -24,7 +25,7 @@ def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
         text = source.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, UnicodeDecodeError) as problem:
+    except (OSError, ValueError) as problem:  # ValueError: not UTF-8, or a NUL in the path
         raise InvalidInput(f"{path} must be a CSV file in UTF-8, but: {problem}") from None
     return parse_csv(text, str(path))
 
@@ -32,7 +33,8 @@ def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
 def parse_csv(text: str, path: str) -> dict[str, list[str]]:
     """Do the same with a text; `path` is what to call it."""
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+        rows = [[of_cell(cell) for cell in row] for row in lines if row]
     except csv.Error as problem:
         raise InvalidInput(f"{path} must be a CSV file, but: {problem}") from None
     if len(rows) < 2:
