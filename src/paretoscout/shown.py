@@ -9,7 +9,7 @@ import html
 import re
 
 #: What makes a spreadsheet take a cell for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+FORMULA = ("=", "+", "-", "@")
 MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w)")
 
 
@@ -35,11 +35,12 @@ def cell(text: str) -> str:
     >>> cell("=1+1"), cell("gzip -1")
     ("'=1+1", 'gzip -1')
     """
-    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+    shown = line(text)
+    return f"'{shown}" if shown.lstrip("'").startswith(FORMULA) else shown
 
 
 def of_cell(text: str) -> str:
-    """Return the text that `cell` made a cell of.
+    """Return the text that `cell` made a cell of, if it was printable.
 
     >>> of_cell("'=1+1"), of_cell("'quoted'")
     ('=1+1', "'quoted'")

@@ -37,7 +37,7 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
     "--watch",
     is_flag=False,
     flag_value=WATCH_SECONDS,
-    type=click.FloatRange(min=0.05),
+    type=click.FloatRange(min=0.05, max=86400.0),
     metavar="[SECONDS]",
     help="Show it again and again, every 2 seconds unless told, until there is nothing left to measure.",
 )
