@@ -16,6 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import paretoscout as ps
 from paretoscout import shown
 from paretoscout.cli.exits import Exit
 from paretoscout.cli.main import main
@@ -189,7 +190,7 @@ NASTY = [
     *("=", "a=", "=1", "q=", "q=1e400", "q=nan", f"q={HUGE}", "q=1=2", ":", ":min", "q:", "q:foo", "q:min:max"),
     *(HUGE, f"-{HUGE}", "1e400", "-1", "0", "nan", "inf", "1_0", "٣", "0x10", "true", "null"),
     *(DEEP, '{"q":' * 100_000, f'{{"q": {HUGE}}}', '{"q": 1' + "0" * 400 + "}", "{}", '{"q": {}}', '{"q": [1]}'),
-    *("/", ".", "..", "~", "/dev/null", "/dev/full", "no/such/file.csv", "x.csv", "x.yaml", "x.png", "a" * 5000),
+    *("/", ".", "..", "~", "/dev/null", "no/such/file.csv", "x.csv", "x.yaml", "x.png", "a" * 5000),
     *("sqlite:///", "sqlite:////", "postgresql://u@h:bad/x", "mysql://x", "http://x", "memory", "scout:", "scout:x=1"),
     *(f"scout:model={DEEP}", f"scout:misfit={HUGE}", "scout:misfit=1e400", "q <= 1e400", "q <= ", "<=", "q=1,2,3"),
 ]
@@ -296,3 +297,42 @@ def test_outcomes_from_others(text: str) -> None:
         done = run("tell", *arguments, given=given)
         assert done.exit_code == Exit.USAGE, done.output
         assert len(done.output) < 3000
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400), 10**5000], ids=["large", "small", "huge"])
+def test_whole_numbers_larger_than_any_float(huge: int) -> None:
+    study = ps.Study(["a"], {"q": "max"}, storage="memory")
+    trial = study.ask()
+    calls: list[Any] = [
+        lambda: study.tell(trial, {"q": huge}),
+        lambda: study.tell(huge, {"q": 1}),
+        lambda: study.ask(huge),
+        lambda: study.tell_frame({"arm": ["a"], "q": [huge]}),
+        lambda: ps.Study(["a"], {"q": "max"}, storage="memory", delta=huge),
+        lambda: ps.Study(["a"], {"q": "max"}, storage="memory", seed=-abs(huge)),
+        lambda: ps.Study(["a"], {"q": "max"}, storage="memory", sigma={"q": huge}),
+        lambda: ps.Metric("q", eps=huge),
+        lambda: ps.Metric("q", bounds=(0, abs(huge))),
+        lambda: ps.analyze({"arm": ["a", "a"], "q": [1, huge]}, "arm", {"q": "max"}),
+        lambda: ps.problems.table({"arm": ["a", "a"], "q": [1, huge]}, "arm", {"q": "max"}),
+        lambda: ps.pareto_front([[huge], [1]]),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput, match="must"):
+            call()
+    assert study.counts()["told"] == 0
+
+
+def test_a_path_that_is_not_utf_8() -> None:
+    done = run(*NEW, "--storage", "\udc80.db")
+    assert done.exit_code == Exit.USAGE
+    assert "what is given must be UTF-8" in done.output
+
+
+def test_a_nul_in_a_path(folder: Path) -> None:
+    for call in (lambda: ps.Study(["a"], {"q": "max"}, storage="a\0b"), lambda: ps.Study.load("x", "a\0b")):
+        with pytest.raises(InvalidInput, match="storage must be a text without NUL"):
+            call()
+    with pytest.raises(InvalidInput, match="must be a CSV file"):
+        ps.problems.read_csv("a\0b.csv")
+    assert not list(folder.iterdir())

@@ -85,7 +85,10 @@ class Columns:
                 raise InvalidInput(
                     f"column {name!r} of {self.where} must name an arm in every row, got {value!r} in row {row}"
                 )
-        return [str(value) for value in values]
+        try:
+            return [str(value) for value in values]
+        except ValueError as problem:  # Python does not write out whole numbers of more than 4300 digits
+            raise InvalidInput(f"column {name!r} of {self.where} must hold names, but: {problem}") from None
 
     def numbers(self, name: str) -> FloatArray:
         """A column of finite numbers; texts that spell numbers will do."""
@@ -105,7 +108,7 @@ class Columns:
             return True
         try:
             [float(value) for value in values]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return False
         return True
 
@@ -119,8 +122,10 @@ class Columns:
             for row, value in enumerate(values):
                 try:
                     numbers[row] = np.nan if _is_missing(value) else float(value)
+                except OverflowError:  # a whole number that is larger than any float
+                    raise InvalidInput(f"{what} must be finite, got {checks.got(value)} in row {row}") from None
                 except (TypeError, ValueError):
-                    raise InvalidInput(f"{what} must hold numbers, got {str(value)!r} in row {row}") from None
+                    raise InvalidInput(f"{what} must hold numbers, got {checks.got(str(value))} in row {row}") from None
         infinite = np.isinf(numbers)
         if infinite.any():
             row = int(infinite.argmax())
@@ -132,7 +137,7 @@ def _is_missing(value: Any) -> bool:
     """Whether a cell is empty: None, NaN, a blank text, or pandas' NA, which cannot be compared with anything."""
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
-    return value is None or str(value).strip() in ("", "<NA>", "NaT")
+    return value is None or (not isinstance(value, int) and str(value).strip() in ("", "<NA>", "NaT"))
 
 
 #: How to make a frame of a dict of columns, by the package it comes from.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput, MissingExtra
+from ..shown import lines
 from .exits import Exit
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
         screen.print(show.verdict_table(report.natural(table, sources)))
         screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
         for name, why in report.left_out(campaign).items():
-            screen.print(f"left out: {name}: {why}", style="yellow", markup=False, soft_wrap=True)
+            screen.print(lines(f"left out: {name}: {why}"), style="yellow", markup=False, soft_wrap=True)
         for note in campaign.drift():
             screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
         done = campaign.progress

@@ -61,6 +61,8 @@ def told_by_exit_codes() -> Iterator[None]:
     except Exception as problem:
         if isinstance(problem, ValueError) and "embedded null" in str(problem):
             raise click.UsageError("a path must not have a NUL in it") from problem
+        if isinstance(problem, UnicodeEncodeError) and "surrogates" in problem.reason:
+            raise click.UsageError(f"what is given must be UTF-8, got {problem.object!r}") from problem
         what = f"{type(problem).__name__}: {problem}"
         click.echo(f"unexpected error: {line(what)}; please report it, with what follows", err=True)
         click.echo(lines(traceback.format_exc()), err=True, nl=False)
