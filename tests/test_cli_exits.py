@@ -330,7 +330,11 @@ def test_a_path_that_is_not_utf_8() -> None:
 
 
 def test_a_nul_in_a_path(folder: Path) -> None:
-    for call in (lambda: ps.Study(["a"], {"q": "max"}, storage="a\0b"), lambda: ps.Study.load("x", "a\0b")):
+    calls: list[Any] = [
+        lambda: ps.Study(["a"], {"q": "max"}, storage="a\0b"),
+        lambda: ps.Study.load("x", "a\0b"),
+    ]
+    for call in calls:
         with pytest.raises(InvalidInput, match="storage must be a text without NUL"):
             call()
     with pytest.raises(InvalidInput, match="must be a CSV file"):

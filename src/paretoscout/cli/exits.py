@@ -43,7 +43,7 @@ def told_by_exit_codes() -> Iterator[None]:
         yield
         sys.stdout.flush()  # a reader that went away is noticed here, not when Python ends
     except click.ClickException as problem:
-        problem.message = lines(problem.message)
+        problem.message = lines(problem.message)  # type: ignore[misc]
         raise
     except (click.exceptions.Exit, SystemExit):
         raise
