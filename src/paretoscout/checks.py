@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,77 @@ from .errors import InvalidInput
 
 Floats = NDArray[np.float64]
 
+LONGEST_NAME = 500
+#: What people write for a direction, and what it is called here.
+DIRECTIONS = {
+    **dict.fromkeys(("min", "minimize", "minimise"), "min"),
+    **dict.fromkeys(("max", "maximize", "maximise"), "max"),
+}
+#: A text from outside (JSON, YAML) may be nested so deeply, and hold so many values.
+DEEPEST, MOST_VALUES = 20, 1_000_000
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = 200
+
+
+def got(value: Any) -> str:
+    """Return a value for a message: short, whatever it is.
+
+    >>> got("x"), got(10**5000)
+    ("'x'", 'a number of thousands of digits')
+    """
+    try:
+        return _brief.repr(value)
+    except ValueError:  # Python does not write out whole numbers of more than 4300 digits
+        return "a number of thousands of digits"
+
+
+def name(what: str, value: Any) -> str:
+    """Return a name, if people can read it: printable, in one line, not too long.
+
+    >>> name("name of an arm", "gzip -1")
+    'gzip -1'
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{what} must be a non-empty text, got {got(value)}")
+    if len(value) > LONGEST_NAME:
+        raise InvalidInput(f"{what} must have at most {LONGEST_NAME} letters, got {len(value):,}: {got(value)}")
+    if not value.isprintable():
+        letter = next(letter for letter in value if not letter.isprintable())
+        raise InvalidInput(f"{what} must be one line of printable letters, got {letter!r} in {got(value)}")
+    if value != value.strip():
+        raise InvalidInput(f"{what} must have no blanks at its ends, got {got(value)}")
+    return value
+
+
+def direction(metric: str, value: Any) -> str:
+    """Return which way is better, "min" or "max"; longer spellings will do.
+
+    >>> direction("latency", "minimize")
+    'min'
+    """
+    if not isinstance(value, str) or value not in DIRECTIONS:
+        raise InvalidInput(f"direction of metric {metric!r} must be min or max, got {got(value)}")
+    return DIRECTIONS[value]
+
+
+def not_nested(what: str, value: Any) -> Any:
+    """Return what a text from outside held, if it is neither too deep nor too large to be looked at.
+
+    Aliases of YAML, which hold one another, make a short text endless.
+    """
+    level, seen = [value], 0
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for outer in level:
+            inner.extend(outer.values() if isinstance(outer, Mapping) else outer if isinstance(outer, list) else ())
+            if seen + len(inner) > MOST_VALUES:
+                raise InvalidInput(f"{what} must hold at most {MOST_VALUES:,} values, got more")
+        if not inner:
+            return value
+        level, seen = inner, seen + len(inner)
+    raise InvalidInput(f"{what} must be nested at most {DEEPEST} deep, got more")
+
 
 def number(what: str, value: Any, *, above: float = -np.inf, least: float = -np.inf, below: float = np.inf) -> float:
     """Return `value` as a float, if it is a finite number in the range.
@@ -19,18 +92,22 @@ def number(what: str, value: Any, *, above: float = -np.inf, least: float = -np.
     0.1
     """
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not real or not (np.isfinite(value) and above < value < below and value >= least):
+    try:
+        converted = float(value) if real else np.nan
+    except OverflowError:  # a whole number that is larger than any float
+        converted = np.inf
+    if not (np.isfinite(converted) and above < converted < below and converted >= least):
         limits = {"above": above, "at least": least, "below": below}
         wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if np.isfinite(limit))
-        raise InvalidInput(f"{what} must be a finite number{' ' if wanted else ''}{wanted}, got {value!r}")
-    return float(value)
+        raise InvalidInput(f"{what} must be a finite number{' ' if wanted else ''}{wanted}, got {got(value)}")
+    return converted
 
 
 def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
     """Return `value` as an int, if it is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         limit = "" if most == 2**62 else f" and at most {most}"
-        raise InvalidInput(f"{what} must be a whole number, at least {least}{limit}, got {value!r}")
+        raise InvalidInput(f"{what} must be a whole number, at least {least}{limit}, got {got(value)}")
     return int(value)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from . import checks
 from .errors import InvalidInput, MissingExtra, UnknownName
 from .kernels.arrays import FloatArray
+from .shown import of_cell
 
 
 def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
@@ -24,7 +25,7 @@ def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
         text = source.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, UnicodeDecodeError) as problem:
+    except (OSError, ValueError) as problem:  # ValueError: not UTF-8, or a NUL in the path
         raise InvalidInput(f"{path} must be a CSV file in UTF-8, but: {problem}") from None
     return parse_csv(text, str(path))
 
@@ -32,7 +33,8 @@ def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
 def parse_csv(text: str, path: str) -> dict[str, list[str]]:
     """Do the same with a text; `path` is what to call it."""
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+        rows = [[of_cell(cell) for cell in row] for row in lines if row]
     except csv.Error as problem:
         raise InvalidInput(f"{path} must be a CSV file, but: {problem}") from None
     if len(rows) < 2:
@@ -83,7 +85,10 @@ class Columns:
                 raise InvalidInput(
                     f"column {name!r} of {self.where} must name an arm in every row, got {value!r} in row {row}"
                 )
-        return [str(value) for value in values]
+        try:
+            return [str(value) for value in values]
+        except ValueError as problem:  # Python does not write out whole numbers of more than 4300 digits
+            raise InvalidInput(f"column {name!r} of {self.where} must hold names, but: {problem}") from None
 
     def numbers(self, name: str) -> FloatArray:
         """A column of finite numbers; texts that spell numbers will do."""
@@ -103,7 +108,7 @@ class Columns:
             return True
         try:
             [float(value) for value in values]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return False
         return True
 
@@ -117,8 +122,10 @@ class Columns:
             for row, value in enumerate(values):
                 try:
                     numbers[row] = np.nan if _is_missing(value) else float(value)
+                except OverflowError:  # a whole number that is larger than any float
+                    raise InvalidInput(f"{what} must be finite, got {checks.got(value)} in row {row}") from None
                 except (TypeError, ValueError):
-                    raise InvalidInput(f"{what} must hold numbers, got {str(value)!r} in row {row}") from None
+                    raise InvalidInput(f"{what} must hold numbers, got {checks.got(str(value))} in row {row}") from None
         infinite = np.isinf(numbers)
         if infinite.any():
             row = int(infinite.argmax())
@@ -130,7 +137,7 @@ def _is_missing(value: Any) -> bool:
     """Whether a cell is empty: None, NaN, a blank text, or pandas' NA, which cannot be compared with anything."""
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
-    return value is None or str(value).strip() in ("", "<NA>", "NaT")
+    return value is None or (not isinstance(value, int) and str(value).strip() in ("", "<NA>", "NaT"))
 
 
 #: How to make a frame of a dict of columns, by the package it comes from.

@@ -198,9 +198,10 @@ def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
     y = checks.table(name, values, own=False)
     wanted = "max" if directions is None else directions
     each = [wanted] * y.shape[1] if isinstance(wanted, str) else list(wanted)
-    if len(each) != y.shape[1] or not set(each) <= {"min", "max"}:
+    if len(each) != y.shape[1] or not all(isinstance(way, str) and way in checks.DIRECTIONS for way in each):
         raise InvalidInput(
             f'directions must be "min" or "max", or a sequence of {y.shape[1]} of them, '
             f"one for each column of {name}, got {directions!r}"
         )
-    return y * [1.0 if direction == "max" else -1.0 for direction in each] if "min" in each else y
+    ways = [checks.DIRECTIONS[way] for way in each]
+    return y * [1.0 if way == "max" else -1.0 for way in ways] if "min" in ways else y

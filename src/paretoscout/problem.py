@@ -25,7 +25,7 @@ class Metric:
     """One objective.
 
     name: what people call it.
-    direction: "max" if larger is better, "min" if smaller is.
+    direction: "max" if larger is better, "min" if smaller is; "maximize" and "minimize" mean the same.
     eps: the difference that does not matter, in the metric's own unit.
     unit: shown behind numbers.
     bounds: the lowest and the highest value there can be; an outcome beyond them is an error.
@@ -43,10 +43,10 @@ class Metric:
     exact: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidInput(f"name of a metric must be a non-empty text, got {self.name!r}")
-        if self.direction not in ("min", "max"):
-            raise InvalidInput(f"direction of metric {self.name!r} must be 'min' or 'max', got {self.direction!r}")
+        checks.name("name of a metric", self.name)
+        object.__setattr__(self, "direction", checks.direction(self.name, self.direction))
+        if self.unit != "":
+            checks.name(f"unit of metric {self.name!r}", self.unit)
         if self.eps is not None:
             checks.number(f"eps of metric {self.name!r}", self.eps, least=0.0)
         if not isinstance(self.exact, bool):
@@ -58,6 +58,14 @@ class Metric:
             low = checks.number(f"the lower one of the {what}", self.bounds[0])
             high = checks.number(f"the upper one of the {what}", self.bounds[1], above=low)
             object.__setattr__(self, "bounds", (low, high))
+
+    @classmethod
+    def stored(cls, name: str, unit: str = "", **more: Any) -> Metric:
+        """Return a metric as an earlier version kept it, which took names and units that are refused today."""
+        metric = cls("stored", **more)
+        object.__setattr__(metric, "name", name)
+        object.__setattr__(metric, "unit", unit)
+        return metric
 
 
 @dataclass(frozen=True)
@@ -210,6 +218,7 @@ def _unique(names: Sequence[str], kind: str, problem: str) -> None:
         raise InvalidInput(f"problem {problem!r} must have at least one {kind}, got none")
     seen: set[str] = set()
     for name in names:
+        checks.name(f"name of {'an arm' if kind == 'arm' else 'a metric'} of problem {problem!r}", name)
         if name in seen:
             raise InvalidInput(f"names of {kind}s of problem {problem!r} must differ, got {name!r} twice")
         seen.add(name)

@@ -21,7 +21,8 @@ from .options import PLACE
 from .run import Run
 
 GRAMMAR = re.compile(
-    r"(?P<name>[^:<>=~@]+)(:(?P<direction>min|max))?((?P<sense><=|>=)(?P<limit>[^=<>]+))?(=(?P<source>.+))?", re.DOTALL
+    r"(?P<name>[^:<>=~@]+)(:(?P<direction>[^:<>=~@]*))?((?P<sense><=|>=)(?P<limit>[^=<>]+))?(=(?P<source>.+))?",
+    re.DOTALL,
 )
 #: Direction, unit, and the difference that does not matter unless told otherwise.
 BUILT_IN = {
@@ -134,12 +135,13 @@ def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None
     found = GRAMMAR.fullmatch(f"size={text.strip()}" if text.strip().startswith("size@") else text.strip())
     if found is None:
         raise InvalidInput(f"a metric must be written NAME[:min|:max][>=GUARD|<=GUARD][=SOURCE], got {text!r}")
-    name = found["name"].strip()
+    name = checks.name("name of a metric", found["name"].strip())
+    given = None if found["direction"] is None else checks.direction(name, found["direction"])
     kind, argument = _kind(name, found["source"])
     direction, unit, usual = BUILT_IN.get(kind, (None, "", "0"))
-    if found["direction"] is None and direction is None:
+    if given is None and direction is None:
         raise InvalidInput(f"metric {name!r} must say what is better: write {name}:min or {name}:max")
-    if kind == "exit" and found["direction"] == "min":
+    if kind == "exit" and given == "min":
         raise InvalidInput("metric exit is the rate of success: more is better")
     if kind in BUILT_IN and name in (units or {}):
         raise InvalidInput(f"unit of metric {name!r} must be left as it is ({unit or 'a rate'})")
@@ -159,8 +161,9 @@ def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None
         guard = (found["sense"], limit)
         if relative and limit <= 0:
             raise InvalidInput(f"limit of metric {name!r} must be above 0 where eps is in percent, got {limit:g}")
-    unit = (units or {}).get(name, unit)
-    return Source(name, found["direction"] or direction or "min", kind, argument, unit, size, relative, guard)
+    if name in (units or {}):
+        unit = checks.name(f"unit of metric {name!r}", (units or {})[name])
+    return Source(name, given or direction or "min", kind, argument, unit, size, relative, guard)
 
 
 def _kind(name: str, source: str | None) -> tuple[str, str]:

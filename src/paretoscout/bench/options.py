@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .. import checks
 from ..errors import InvalidInput
 
 PLACE = re.compile(r"\{(\w+)\}")
@@ -79,12 +80,15 @@ def options_of(
         chosen = dict(zip(variables, values, strict=True))
         described = ",".join(f"{name}={value}" for name, value in chosen.items() if value)
         name = command if not described else described if len(commands) == 1 else f"{command} {described}"
+        name = _name_of(name)
         parts = {
             what: None if text is None else filled(text, chosen, shell)
             for what, text in {"command": command, "setup": setup, "prepare": prepare, "cleanup": cleanup}.items()
         }
         options.append(Option(name=name, shell=shell, variables=chosen, **parts))  # type: ignore[arg-type]
     if names:
+        for name in names:
+            checks.name("name of an option", name)
         if len(names) != len(options):
             raise InvalidInput(f"names must be one for each option ({len(options)}), got {len(names)}")
         options = [
@@ -96,6 +100,14 @@ def options_of(
         if shown.count(name) > 1:
             raise InvalidInput(f"options must have different names, got {name!r} twice: name them with -n")
     return options
+
+
+def _name_of(text: str) -> str:
+    """Make a name of a command, which may have several lines or be very long."""
+    most = checks.LONGEST_NAME
+    if not text.isprintable() or text != text.strip():
+        text = "".join(letter if letter.isprintable() else "�" for letter in " ".join(text.split()))
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def filled(template: str, values: Mapping[str, str], shell: bool) -> str:

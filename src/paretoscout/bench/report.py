@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import math
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..shown import cell, markdown, markup
 from ..verdicts import VerdictTable, with_radius
 from .campaign import Campaign, Plan
 from .metrics import Source
@@ -202,13 +202,14 @@ def as_text(campaign: Campaign, form: str) -> str:
         return json.dumps(as_dict(campaign), indent=2, allow_nan=False) + "\n"
     if form == "csv":
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(_flat(campaign))
+        rows_of_cells = ([cell(x) if isinstance(x, str) else x for x in row] for row in _flat(campaign))
+        csv.writer(out, lineterminator="\n").writerows(rows_of_cells)
         return out.getvalue()
     rows = as_rows(campaign)
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    escaped = [list(map(markdown, row)) for row in rows]
     lines = ["| " + " | ".join(row) + " |" for row in escaped]
     summary = sentence(verdicts(campaign), campaign.plan.sources)
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:], "", summary, ""])
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:], "", markdown(summary), ""])
 
 
 def _flat(campaign: Campaign) -> list[list[Any]]:
@@ -224,30 +225,30 @@ def _flat(campaign: Campaign) -> list[list[Any]]:
 def as_html(campaign: Campaign) -> str:
     """Return one page that needs nothing else: summary, picture, verdicts, commands, and what it rests on."""
     rows = as_rows(campaign)
-    head = "".join(f"<th>{html.escape(cell)}</th>" for column, cell in enumerate(rows[0]) if column != 2)
+    head = "".join(f"<th>{markup(cell)}</th>" for column, cell in enumerate(rows[0]) if column != 2)
     kinds = {"★": "front", "◌": "undecided", "×": "dominated"}
     body = "".join(
-        f'<tr class="{kinds[verdict[0]]}"><td>{html.escape(name)}</td>'
-        f"<td>{html.escape(verdict)}<small>{html.escape(why)}</small></td>"
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in numbers)
+        f'<tr class="{kinds[verdict[0]]}"><td>{markup(name)}</td>'
+        f"<td>{markup(verdict)}<small>{markup(why)}</small></td>"
+        + "".join(f"<td>{markup(cell)}</td>" for cell in numbers)
         + "</tr>"
         for name, verdict, why, *numbers in rows[1:]
     )
     table = verdicts(campaign)
     commands = "".join(
-        f"<dt>{html.escape(option.name)}</dt><dd><code>{html.escape(option.command)}</code></dd>"
+        f"<dt>{markup(option.name)}</dt><dd><code>{markup(option.command)}</code></dd>"
         for option in campaign.plan.options
     )
     notes = [table.remark, *campaign.drift(), *(f"{name} {why}" for name, why in left_out(campaign).items())]
-    remarks = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in notes if note)
+    remarks = "".join(f"<p class='note'>{markup(note)}</p>" for note in notes if note)
     so_far = " so far" if "undecided" in table.verdicts else ""
     return PAGE.format(
         title=f"Worth having{so_far}: {len(table.front)} of {len(table.arms)} options",
-        summary=html.escape(sentence(table, campaign.plan.sources)),
+        summary=markup(sentence(table, campaign.plan.sources)),
         picture=_svg(campaign),
         head=head,
         body=body,
-        guarantee=html.escape(natural(table, campaign.plan.sources).guarantee),
+        guarantee=markup(natural(table, campaign.plan.sources).guarantee),
         commands=commands,
         remarks=remarks,
     )

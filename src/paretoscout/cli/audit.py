@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .exits import Exit
 from .named import named, several
 
 if TYPE_CHECKING:
     from rich.console import Group
 
     from ..audit.measure import Row
-
-BROKEN_EXIT = 1
-INTERRUPTED_EXIT = 130
 
 
 @click.command(short_help="Measure how often each algorithm fails, against what it promises.")
@@ -55,7 +53,7 @@ def audit(
     A run without an answer at its limit is a failure. Algorithms that claim no guarantee are run with less patience.
     The whole takes up to an hour. Ctrl-C shows what is finished.
 
-    Exit code 0: every claimed guarantee was kept; 1: one was not, beyond doubt.
+    Exit code 0: every claimed guarantee was kept; 6: one was not, beyond doubt.
     """
     from .. import algorithms as known
     from ..audit import families as instances
@@ -101,8 +99,8 @@ def audit(
             screen.print(f"fewer than {measure.SHORT} replicates: twice delta may pass for delta", style="dim")
         screen.print(measure.summary(rows), soft_wrap=True, markup=False)
     if interrupted:
-        sys.exit(INTERRUPTED_EXIT)
-    sys.exit(BROKEN_EXIT if measure.broken(rows) else 0)
+        sys.exit(Exit.INTERRUPTED)
+    sys.exit(Exit.FAILED if measure.broken(rows) else 0)
 
 
 def audit_table(name: str, rows: Sequence[Row]) -> Group:

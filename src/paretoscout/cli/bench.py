@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput, MissingExtra
+from ..shown import lines
+from .exits import Exit
 
 if TYPE_CHECKING:
     from ..algorithms.contract import Settings
     from ..bench import Campaign, Plan, Progress
 
-DECIDED, UNDECIDED_EXIT, DOMINATED_EXIT, INTERRUPTED_EXIT = 0, 3, 4, 130
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)")
 FORMS = {".json": "json", ".csv": "csv", ".md": "markdown"}
 SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -93,7 +94,7 @@ def bench(**given: Any) -> None:
         with _ended_by_signals():
             sys.exit(_bench(given))
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED_EXIT)
+        sys.exit(Exit.INTERRUPTED)
 
 
 def _bench(given: dict[str, Any]) -> int:
@@ -113,12 +114,12 @@ def _bench(given: dict[str, Any]) -> int:
     if interrupted:
         if storage != "memory":
             click.echo("interrupted: the same command goes on from here", err=True)
-        return INTERRUPTED_EXIT
+        return Exit.INTERRUPTED
     table = report.verdicts(campaign)
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
     if any(verdicts.get(name, "dominated") == "dominated" for name in given["fail_if_dominated"]):
-        return DOMINATED_EXIT
-    return DECIDED if campaign.decided else UNDECIDED_EXIT
+        return Exit.DOMINATED
+    return Exit.DONE if campaign.decided else Exit.UNDECIDED
 
 
 def _plan(given: dict[str, Any]) -> Plan:
@@ -283,7 +284,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
         screen.print(show.verdict_table(report.natural(table, sources)))
         screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
         for name, why in report.left_out(campaign).items():
-            screen.print(f"left out: {name}: {why}", style="yellow", markup=False, soft_wrap=True)
+            screen.print(lines(f"left out: {name}: {why}"), style="yellow", markup=False, soft_wrap=True)
         for note in campaign.drift():
             screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
         done = campaign.progress

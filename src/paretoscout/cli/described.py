@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import checks
 from ..errors import InvalidInput, MissingExtra, UnknownName
 from . import values
 
@@ -55,10 +56,14 @@ def _loaded(path: Path) -> Any:
     except ImportError:
         raise MissingExtra("a study in a YAML file", "yaml") from None
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return checks.not_nested(f"{path}", yaml.safe_load(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
+    except RecursionError:
+        raise InvalidInput(f"{path} must be nested at most {checks.DEEPEST} deep, got more") from None
+    except InvalidInput:
+        raise
+    except (OSError, ValueError, yaml.YAMLError) as problem:
         raise InvalidInput(f"{path} must be a YAML file, but: {' '.join(str(problem).split())}") from None
 
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
+from ..errors import InvalidInput, MissingExtra, UnknownName
+from ..shown import line
 from . import manage, report, study, values
 from .audit import audit
 from .bench import bench
 from .datasets import datasets
+from .exits import Exit, check_folder, told_by_exit_codes
 from .named import named, several
 from .reproduce import reproduce
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from ..algorithms import Settings
     from ..problem import Problem
 
-UNDECIDED_EXIT = 3
-INTERRUPTED_EXIT = 130
 FRAME_SECONDS = 0.05  # people watch a run of a few milliseconds
 WATCHED_SECONDS = 2.0  # for no longer than this
 
@@ -42,7 +42,7 @@ SECTIONS = {
 
 
 class Commands(click.Group):
-    """Turns the library's own errors into one line and exit code 2."""
+    """Ends every command by the table of exit codes."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by what they are for, in the order people need them."""
@@ -55,10 +55,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        try:
+        with told_by_exit_codes():
             return super().invoke(ctx)
-        except ParetoscoutError as problem:
-            raise click.UsageError(str(problem)) from problem
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -71,6 +69,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ★ shows a question mark
+    check_folder()
 
 
 for _command in (
@@ -145,7 +144,8 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     run = _run(what)
     screen = show.console()
     if not as_json:
-        screen.print(f"{stated.name}: {stated.about or 'which options are Pareto-optimal?'}\n", markup=False)
+        about = stated.about or "which options are Pareto-optimal?"
+        screen.print(f"{line(stated.name)}: {about}\n", markup=False)
     frames = watch(stated, settings, **run)
     if screen.is_terminal and not as_json:
         from rich.live import Live
@@ -172,7 +172,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
             style="dim",
             soft_wrap=True,
         )
-    sys.exit(UNDECIDED_EXIT if "undecided" in table.verdicts else 0)
+    sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
 
 
 @main.command(short_help="Run several algorithms on a problem many times.")
@@ -222,7 +222,7 @@ def compare(
         interrupted = True
         click.echo("interrupted: what is finished follows", err=True)
         if not results:
-            sys.exit(INTERRUPTED_EXIT)
+            sys.exit(Exit.INTERRUPTED)
     summaries = [result.summary() for result in results]
     screen = show.console()
     if as_json:
@@ -230,7 +230,8 @@ def compare(
     else:
         finished = min(len(result.samples) for result in results)
         screen.print(
-            f"{stated.name}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}\n", markup=False
+            f"{line(stated.name)}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}\n",
+            markup=False,
         )
         screen.print(show.comparison_table(summaries))
         screen.print("means over the replicates, with 95% intervals", style="dim")
@@ -248,7 +249,7 @@ def compare(
         written = screen if not as_json else None
         _draw(lambda plots: plots.compare(results, path=out / "compare.png"), f"plots and results: {out}", written)
     if interrupted:
-        sys.exit(INTERRUPTED_EXIT)
+        sys.exit(Exit.INTERRUPTED)
 
 
 @main.command(short_help="List the algorithms and what they promise.")
@@ -319,7 +320,7 @@ def _draw(draw: Any, message: str, screen: Any) -> None:
     except MissingExtra as missing:
         message = f"no picture: {missing}"
     if screen is not None:
-        screen.print(message, markup=False, soft_wrap=True)
+        screen.print(line(message), markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

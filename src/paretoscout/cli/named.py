@@ -26,7 +26,7 @@ def named(text: str) -> tuple[Algorithm, dict[str, Any]]:
             raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
         try:
             values[key] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             values[key] = value
     record.settings(**values)  # refused now, not in the middle of the work
     return record, values

@@ -12,7 +12,6 @@ from . import values
 if TYPE_CHECKING:
     from ..study import Study
 
-UNDECIDED_EXIT = 3
 DEFAULT_STORAGE = "paretoscout.db"  # the same as in study/study.py, which takes long to import
 JSON_HELP = "Print as JSON instead."
 

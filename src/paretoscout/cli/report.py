@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
-from .options import JSON_HELP, UNDECIDED_EXIT, load, measured, metric_options, study_options
+from ..shown import cell, line, markdown
+from .exits import Exit
+from .options import JSON_HELP, load, measured, metric_options, study_options
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from ..verdicts import VerdictTable
 
 WATCH_SECONDS = 2.0
-INTERRUPTED_EXIT = 130
 FORMATS = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
 _out = click.Path(path_type=Path, dir_okay=False, writable=True)
 
@@ -36,7 +37,7 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
     "--watch",
     is_flag=False,
     flag_value=WATCH_SECONDS,
-    type=click.FloatRange(min=0.05),
+    type=click.FloatRange(min=0.05, max=86400.0),
     metavar="[SECONDS]",
     help="Show it again and again, every 2 seconds unless told, until there is nothing left to measure.",
 )
@@ -51,11 +52,8 @@ def status(watch: float | None, as_json: bool, storage: str, name: str) -> None:
     if watch is None:
         _show(study, as_json)
     else:
-        try:
-            _watch(study, watch, as_json)
-        except KeyboardInterrupt:
-            sys.exit(INTERRUPTED_EXIT)
-    sys.exit(UNDECIDED_EXIT if _spent(study) else 0)
+        _watch(study, watch, as_json)
+    sys.exit(Exit.UNDECIDED if _spent(study) else 0)
 
 
 def _show(study: Study, as_json: bool) -> None:
@@ -160,10 +158,10 @@ def front(as_json: bool, storage: str, name: str) -> None:
         click.echo(json.dumps({"front": list(table.front), "done": done, "guarantee": table.guarantee}, indent=2))
     else:
         for arm in table.front:
-            click.echo(arm)
+            click.echo(line(arm))
     if not done:
         click.echo(f"not yet decided: {table.tally()}", err=True)
-    sys.exit(0 if done else UNDECIDED_EXIT)
+    sys.exit(0 if done else Exit.UNDECIDED)
 
 
 @click.command(short_help="Say why an option has its verdict.")
@@ -173,7 +171,7 @@ def front(as_json: bool, storage: str, name: str) -> None:
 def explain(arm: str, as_json: bool, storage: str, name: str) -> None:
     """Say why ARM has its verdict: against whom, by how much, and what it hangs on."""
     why = load(storage, name).explain(arm)
-    click.echo(json.dumps(_plain(asdict(why)), indent=2) if as_json else click.wrap_text(str(why), 100))
+    click.echo(json.dumps(_plain(asdict(why)), indent=2) if as_json else click.wrap_text(line(str(why)), 100))
 
 
 @click.command(short_help="Draw the verdicts.")
@@ -189,7 +187,7 @@ def plot(out: Path, x: str | None, y: str | None, storage: str, name: str) -> No
 
     show.writable(out)
     load(storage, name).plot_front(out, x=x, y=y)
-    click.echo(f"picture: {out}")
+    click.echo(line(f"picture: {out}"))
 
 
 @click.command(short_help="Write all measurements, or the verdicts, to a file.")
@@ -226,7 +224,7 @@ def export(form: str | None, out: Path | None, storage: str, name: str) -> None:
             click.echo(text, nl=False)
             return
         out.write_text(text, encoding="utf-8", newline="")
-    click.echo(f"written: {out}")
+    click.echo(line(f"written: {out}"))
 
 
 def _time(at: float) -> str:
@@ -236,9 +234,9 @@ def _time(at: float) -> str:
 def _csv(study: Study) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "arm", *study.spec.columns, "at"])
+    writer.writerow(["trial", "arm", *map(cell, study.spec.columns), "at"])
     for trial, arm, row, at in study.observations():
-        writer.writerow([trial, arm, *row, _time(at)])
+        writer.writerow([trial, cell(arm), *row, _time(at)])
     return text.getvalue()
 
 
@@ -261,11 +259,11 @@ def _markdown(study: Study) -> str:
     from . import show
 
     table = study.verdicts()
-    lines = [show.headings(table), ["---"] * len(show.headings(table))]
-    lines += [show.cells(table, k) for k in show.front_first(table)]
-    grid = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-    more = [f"Withdrawn: {arm} ({why})\n" for arm, why in study.withdrawn.items()]
-    return "\n".join([f"Guarantee: {table.guarantee}\n", grid, f"{table.tally()}\n", *more])
+    rows = [show.headings(table), ["---"] * len(show.headings(table))]
+    rows += [show.cells(table, k) for k in show.front_first(table)]
+    grid = "".join(f"| {' | '.join(map(markdown, row))} |\n" for row in rows)
+    more = [f"Withdrawn: {markdown(f'{arm} ({why})')}\n" for arm, why in study.withdrawn.items()]
+    return "\n".join([f"Guarantee: {markdown(table.guarantee)}\n", grid, f"{table.tally()}\n", *more])
 
 
 @click.command(short_help="What a finished table of measurements already proves.")
@@ -303,8 +301,8 @@ def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: b
         show.console().print(show.verdict_table(table))
     if out is not None:
         plots.front(table, path=out)
-        click.echo(f"picture: {out}", err=as_json)
-    sys.exit(UNDECIDED_EXIT if "undecided" in table.verdicts else 0)
+        click.echo(line(f"picture: {out}"), err=as_json)
+    sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
 
 
 def _long(text: str | None) -> dict[str, Any]:

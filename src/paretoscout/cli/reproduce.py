@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-INTERRUPTED_EXIT = 130
-INCOMPLETE_EXIT = 1
+from .exits import Exit
 
 
 @click.command(short_help="Run the paper's experiments again; report which claims hold.")
@@ -30,7 +29,7 @@ def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | Non
     All of it takes up to 20 minutes on two cores. Ctrl-C keeps what is finished; the same command goes on from there.
     Figure 2 needs the data set sw-llvm (see: paretoscout datasets).
 
-    Exit code 0: all that was asked for is in the report, whatever the verdicts; 1: figure 2 is not, for lack of data.
+    Exit code 0: all that was asked for is in the report, whatever the verdicts; 6: figure 2 is not, for lack of data.
     """
     from ..reproduce import FIGURES, FULL, QUICK
     from ..reproduce import reproduce as run
@@ -42,10 +41,10 @@ def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | Non
         click.echo(
             f"interrupted: what is finished is in {out / 'parts'}; the same command goes on from there", err=True
         )
-        sys.exit(INTERRUPTED_EXIT)
+        sys.exit(Exit.INTERRUPTED)
     for claim in done.claims:
         click.echo(f"{claim.verdict:<14} {claim.place}: {claim.text}")
     click.echo(f"report: {done.report}")
     if done.missing is not None:
         click.echo(f"figure 2 is missing: {done.missing}", err=True)
-        sys.exit(INCOMPLETE_EXIT)
+        sys.exit(Exit.FAILED)

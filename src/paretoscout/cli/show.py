@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import InvalidInput
+from ..shown import line
 from ..simulation.results import Summary
 from ..verdicts import VerdictTable, with_radius
 
@@ -28,16 +29,16 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come."""
     sizes = ((len(table.arms), "option"), (len(table.metrics), "metric"))
     counted = ", ".join(f"{size} {word}{'s' if size > 1 else ''}" for size, word in sizes)
-    head = Text(f"{counted}\nGuarantee: {table.guarantee}")
+    head = Text(f"{counted}\nGuarantee: {line(table.guarantee)}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for heading in headings(table):
         named = heading in ("option", "verdict")  # names may be long, numbers are never cut
         grid.add_column(
-            Text(heading), justify="right" if heading == "n" else "left", no_wrap=not named, overflow="fold"
+            plain(heading), justify="right" if heading == "n" else "left", no_wrap=not named, overflow="fold"
         )
     for k in front_first(table):
         grid.add_row(*map(plain, cells(table, k)), style=_MARKS[table.verdicts[k]][1])
-    remark = [Text(table.remark, style="yellow")] if table.remark else []
+    remark = [Text(line(table.remark), style="yellow")] if table.remark else []
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 
 
@@ -70,7 +71,7 @@ def cells(table: VerdictTable, k: int) -> list[str]:
 
 def plain(name: str) -> Text:
     """A name as it is: neither markup ("[red]") nor control characters do anything."""
-    return Text("".join(letter if letter.isprintable() else "�" for letter in name))
+    return Text(line(name))
 
 
 def comparison_table(summaries: Sequence[Summary]) -> Table:

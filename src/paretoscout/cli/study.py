@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput, NotSupported, UnknownName
+from ..shown import line
 from . import values
-from .options import JSON_HELP, UNDECIDED_EXIT, found, load, measured, metric_options, study_options
+from .exits import Exit
+from .options import JSON_HELP, found, load, measured, metric_options, study_options
 
 if TYPE_CHECKING:
     from ..study import Study
-
-DONE_EXIT = 1
 
 
 @click.command(short_help="Make a study: which options, which metrics.")
@@ -73,9 +74,9 @@ def create(
             **{key: what[key] for key in ("seed", "budget")},
         }
     study = Study(**settings, storage=storage, name=name)
-    for line in _about(study):
-        click.echo(line)
-    named = "" if name == "study" else f" --name {name}"
+    for fact in _about(study):
+        click.echo(line(fact))
+    named = "" if name == "study" else f" --name {shlex.quote(name)}"
     click.echo(f"next: paretoscout ask{named}; then paretoscout tell{named} TRIAL METRIC=VALUE ...")
 
 
@@ -139,12 +140,13 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
     A loop that measures until all is decided, in batches of 8, where ./measure prints METRIC=VALUE for each metric:
 
     \b
-    while paretoscout ask -n 8 > trials; do
+    while paretoscout ask -n 8 > trials; ended=$?; [ $ended -eq 0 ]; do
         while read -r trial arm; do echo "$trial $(./measure "$arm")"; done < trials | paretoscout tell - || break
     done
+    [ $ended -eq 5 ] && paretoscout front
 
-    Exit code 0: asked; 1: nothing left to ask, every option has its verdict; 3: the budget is spent, and some option
-    has none; 2: error.
+    Exit code 0: asked; 5: nothing left to ask, every option has its verdict; 3: the budget is spent, and some option
+    has none; anything else: an error.
     """  # noqa: D301 - click wants the character itself
     study = load(storage, name)
     trials: list[Any] = []
@@ -157,10 +159,10 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
         click.echo(json.dumps([{"trial": trial.number, "arm": trial.arm} for trial in trials], indent=2))
     else:
         for trial in trials:
-            click.echo(f"{trial.number}\t{trial.arm}")
+            click.echo(f"{trial.number}\t{line(trial.arm)}")
     if not trials:
         click.echo("every option has its verdict" if study.done else "the budget is spent", err=True)
-        sys.exit(DONE_EXIT if study.done else UNDECIDED_EXIT)
+        sys.exit(Exit.NOTHING_LEFT if study.done else Exit.UNDECIDED)
 
 
 def _spent(study: Study) -> bool:
@@ -217,10 +219,7 @@ def _trial(text: Any) -> int:
 def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
     """Read METRIC=VALUE ..., in words or in one text, or a JSON object."""
     if isinstance(given, str) and given.lstrip().startswith("{"):
-        try:
-            row: dict[str, Any] = json.loads(given)
-        except json.JSONDecodeError as problem:
-            raise InvalidInput(f"{where} must be JSON, but: {problem}") from None
+        row: dict[str, Any] = values.json_of(given, where)
         return row
     words = given.split() if isinstance(given, str) else given
     if not words:
@@ -239,21 +238,21 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
     """Take in all outcomes, or none if a line is wrong; then the failures."""
     told: dict[str, list[Any]] = {name: [] for name in ("", *study.spec.columns)}
     failed: dict[int, str] = {}
-    for number, line in enumerate(lines, 1):
+    for number, text in enumerate(lines, 1):
         where = f"line {number}"
-        if not line.strip():
+        if not text.strip():
             continue
-        if line.lstrip().startswith("{"):
-            row = _outcome(line, where)
+        if text.lstrip().startswith("{"):
+            row = _outcome(text, where)
             trial = _trial(row.pop("trial", None))
             row.pop("arm", None)
         else:
-            first, *rest = line.split(maxsplit=1)
-            trial, text = _trial(first), rest[0] if rest else ""
-            if text.split(maxsplit=1)[:1] == ["failed"]:
-                failed[trial] = text.removeprefix("failed").strip()
+            first, *rest = text.split(maxsplit=1)
+            trial, outcome = _trial(first), rest[0] if rest else ""
+            if outcome.split(maxsplit=1)[:1] == ["failed"]:
+                failed[trial] = outcome.removeprefix("failed").strip()
                 continue
-            row = _outcome(text, f"{where}, outcome of trial {trial}")
+            row = _outcome(outcome, f"{where}, outcome of trial {trial}")
         for name in row:
             if name not in study.spec.columns:
                 raise UnknownName(f"metric in {where}:", name, study.spec.columns)
@@ -291,7 +290,7 @@ def import_(file: Path, arm: str, trial: str | None, as_json: bool, storage: str
         return
     click.echo(f"{rows:,} rows, {new:,} of them new; {study.verdicts().tally()}")
     if ignored:
-        click.echo(f"columns that are no metric, left aside: {', '.join(ignored)}", err=True)
+        click.echo(f"columns that are no metric, left aside: {line(', '.join(ignored))}", err=True)
 
 
 def _table(file: Path) -> dict[str, list[str]]:

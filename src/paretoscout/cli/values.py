@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,11 +21,31 @@ SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 def direction_of(text: str) -> tuple[str, str]:
     """Read NAME[:min|:max].
 
-    >>> direction_of("time:min"), direction_of("quality")
+    >>> direction_of("time:minimize"), direction_of("quality")
     (('time', 'min'), ('quality', 'max'))
     """
-    name, _, direction = text.rpartition(":") if text.endswith((":min", ":max")) else (text, "", "max")
-    return name, direction
+    from .. import checks
+
+    name, _, direction = text.rpartition(":") if ":" in text else (text, "", "max")
+    if ":" in name:
+        raise InvalidInput(
+            f"name of a metric must have no ':' in it, for after that comes min or max, got {text!r}: call it otherwise"
+        )
+    return name, checks.direction(name, direction)
+
+
+def json_of(text: str, where: str) -> Any:
+    """Read JSON from outside."""
+    from .. import checks
+
+    try:
+        return checks.not_nested(where, json.loads(text))
+    except RecursionError:
+        raise InvalidInput(f"{where} must be nested at most {checks.DEEPEST} deep, got more") from None
+    except json.JSONDecodeError as problem:
+        raise InvalidInput(f"{where} must be JSON, but: {problem}") from None
+    except ValueError as problem:  # a whole number of thousands of digits, which Python does not read
+        raise InvalidInput(f"{where} must be JSON with finite numbers, but: {problem}") from None
 
 
 def pairs(option: str, texts: Sequence[str], form: str) -> dict[str, str]:
@@ -102,7 +123,7 @@ def seconds(text: Any) -> float:
 
 def goal(text: Any) -> Any:
     """Read front, cover or a number of arms."""
-    return int(text) if isinstance(text, str) and text.isdecimal() else text
+    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 20 else text
 
 
 def algorithm(text: str, noise_given: bool) -> Settings:

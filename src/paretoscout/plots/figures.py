@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels.arrays import BoolArray, FloatArray
+from ..shown import line
 from ..simulation.results import Result
 from .data import Axis, BoxData, FrontData, RegretData, box_data, front_data, regret_data, spans
 from .style import (
@@ -87,7 +88,7 @@ def compare(results: Result | Sequence[Result], *, path: str | Path | None = Non
     _boxes(middle, boxes, "regret")
     middle.set_yticks([])
     _curves(right, curves)
-    problems = ", ".join(dict.fromkeys(box.problem for box in boxes))
+    problems = line(", ".join(dict.fromkeys(box.problem for box in boxes)))
     figure.suptitle(problems, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
     return saved(figure, path)
 
@@ -209,7 +210,7 @@ def _header(axes: Axes, title: str, data: FrontData) -> None:
         )
     if data.unmeasured:
         notes.append(f"Not measured enough to be shown: {textwrap.shorten(', '.join(data.unmeasured), 150)}")
-    text = "\n".join(textwrap.fill(note, 130) for note in notes)
+    text = "\n".join(textwrap.fill(line(note), 130) for note in notes)
     if data.boxes:
         axes.legend(
             loc="lower left",
@@ -224,7 +225,7 @@ def _header(axes: Axes, title: str, data: FrontData) -> None:
         )
     _above(axes, text, 24, fontsize=7.5, color=GREY, linespacing=1.3)
     height = 24 + 7.5 * 1.5 * (text.count("\n") + 1)
-    _above(axes, textwrap.fill(title, 80), height, fontsize=11, fontweight="bold", color=INK)
+    _above(axes, textwrap.fill(line(title), 80), height, fontsize=11, fontweight="bold", color=INK)
 
 
 def _above(axes: Axes, text: str, points: float, x: float = 0.0, **style: Any) -> None:
@@ -232,7 +233,7 @@ def _above(axes: Axes, text: str, points: float, x: float = 0.0, **style: Any) -
 
 
 def _short(name: str) -> str:
-    shown = "".join(letter if letter.isprintable() else "�" for letter in name)
+    shown = line(name)
     return shown if len(shown) <= 32 else shown[:31] + "…"
 
 
@@ -376,8 +377,8 @@ def _boxes(axes: Axes, data: Sequence[BoxData], what: str) -> None:
         drawn["boxes"][i].set(facecolor=colour + "30", edgecolor=colour)
         drawn["medians"][i].set(color=colour, linewidth=2)
         drawn["fliers"][i].set(markerfacecolor=colour)
-        for line in drawn["whiskers"][2 * i : 2 * i + 2] + drawn["caps"][2 * i : 2 * i + 2]:
-            line.set_color(colour)
+        for stroke in drawn["whiskers"][2 * i : 2 * i + 2] + drawn["caps"][2 * i : 2 * i + 2]:
+            stroke.set_color(colour)
     axes.set_yticks(range(1, len(data) + 1), [_rates(box) for box in data], parse_math=False)
     axes.tick_params("y", length=0)
     axes.spines["left"].set_visible(False)
@@ -388,7 +389,7 @@ def _boxes(axes: Axes, data: Sequence[BoxData], what: str) -> None:
 
 def _rates(box: BoxData) -> str:
     stopped = "" if box.stopped_rate == 1 else f", stopped {box.stopped_rate:.0%}"
-    return f"{textwrap.fill(box.label, 34)}\nsuccess {box.success_rate:.0%}{stopped} (n={box.replicates})"
+    return f"{textwrap.fill(line(box.label), 34)}\nsuccess {box.success_rate:.0%}{stopped} (n={box.replicates})"
 
 
 def _curves(axes: Axes, data: Sequence[RegretData]) -> None:
@@ -405,7 +406,7 @@ def _curves(axes: Axes, data: Sequence[RegretData]) -> None:
     for i, curve in enumerate(data):
         colour = COLOURS[i % len(COLOURS)]
         axes.fill_between(curve.rounds, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(curve.rounds, curve.mean, color=colour, linestyle=DASHES[i % len(DASHES)], label=curve.label)
+        axes.plot(curve.rounds, curve.mean, color=colour, linestyle=DASHES[i % len(DASHES)], label=line(curve.label))
         axes.plot(curve.rounds[-1], curve.mean[-1], ".", color=colour)
     axes.grid(color="#ececec", linewidth=0.7)
     label(axes, "x", "round")

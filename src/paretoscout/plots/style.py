@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidInput, MissingExtra
+from ..shown import line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ def bare(axes: Axes) -> None:
 
 def label(axes: Axes, which: str, text: str) -> None:
     """Name the "x" or the "y" axis."""
-    getattr(axes, f"set_{which}label")(text, fontsize=9.5, color=INK, parse_math=False)
+    getattr(axes, f"set_{which}label")(line(text), fontsize=9.5, color=INK, parse_math=False)
 
 
 def log_axis(axes: Axes, which: str, low: float, high: float) -> None:

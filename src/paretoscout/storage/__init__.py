@@ -21,8 +21,8 @@ def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
     """
     if isinstance(where, Storage):
         return where
-    if not isinstance(where, (str, Path)) or not str(where):
-        raise InvalidInput(f"storage must be a text, a path or a storage, got {where!r}")
+    if not isinstance(where, (str, Path)) or not str(where) or "\0" in str(where):
+        raise InvalidInput(f"storage must be a text without NUL, a path or a storage, got {where!r}")
     if str(where) == "memory":
         return MemoryStorage()
     if not make:

@@ -334,7 +334,7 @@ def file_url(name: str) -> sa.URL:
 def _checked_url(url: str | sa.URL) -> sa.URL:
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):  # ValueError: a port that is no number
         raise InvalidInput(
             f"storage must be 'memory', a file name, 'sqlite:///FILE' or 'postgresql://USER@HOST/DATABASE', got {url!r}"
         ) from None

@@ -144,7 +144,7 @@ class StudySpec:
             if values.pop("format") > FORMAT:
                 raise UnreadableFile(f"study {name!r} was made by a newer paretoscout: install a newer one")
             values["metrics"] = tuple(
-                Metric(**{**metric, "bounds": metric["bounds"] and tuple(metric["bounds"])})
+                Metric.stored(**{**metric, "bounds": metric["bounds"] and tuple(metric["bounds"])})
                 for metric in values["metrics"]
             )
             values = {"rules": 1, "give_up": values["lease"], **values}  # what was so before there were settings for it
@@ -185,6 +185,8 @@ def make_spec(
     stated = metrics_of(metrics)
     limits = guards_of(guards)
     columns = list(dict.fromkeys([metric.name for metric in stated] + [guard.metric for guard in limits]))
+    for name in columns:
+        checks.name("name of a metric of a study", name)
     for name in set(columns) & set(RESERVED):
         raise InvalidInput(f"name of a metric of a study must not be {name!r}: a column of its table is called so")
     known = sigma_of(sigma, columns, len(stated))
@@ -263,8 +265,7 @@ def arm_names(names: Any) -> tuple[str, ...]:
     if not given:
         raise InvalidInput("a study must have at least one arm, got none")
     for name in given:
-        if not isinstance(name, str) or not name.strip():
-            raise InvalidInput(f"name of an arm must be a non-empty text, got {name!r}")
+        checks.name("name of an arm", name)
     if len(set(given)) < len(given):
         twice = next(name for name in given if given.count(name) > 1)
         raise InvalidInput(f"names of arms must differ, got {twice!r} twice")
