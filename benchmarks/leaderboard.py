@@ -48,7 +48,7 @@ def one_metric(problem: ps.Problem) -> ps.Problem:
         name=f"{problem.name}, first metric",
         metrics=problem.metrics[:1],
         means=problem.means[:, :1],
-        sigma=problem.sigma[:1],
+        sigma=problem.sigma[:, :1],
         theta=None if problem.theta is None else problem.theta[:, :1],
     )
 

@@ -89,6 +89,32 @@ def test_eps_per_metric_is_the_unit() -> None:
     np.testing.assert_array_equal(by_metric.eps, [1.0, 1.0])
 
 
+def test_each_arm_has_its_own_noise() -> None:
+    """The spread of 20,000 draws is that of the arm and metric, within 5 standard errors: false alarm below 1e-5."""
+    from paretoscout.environments import environment_of
+    from paretoscout.kernels.dispatch import _implementations
+
+    sigma = np.array([[0.0, 1.0], [2.0, 0.5]])
+    problem = ps.problems.gaussian([[1.0, 2.0], [3.0, 4.0]], sigma)
+    environment = environment_of(problem, problem.units())
+    draw = _implementations["draw"][type(environment)]
+    rng, outcomes = np.random.default_rng(0), np.empty((20_000, 2))
+    for arm in range(2):
+        for outcome in outcomes:
+            draw(environment, arm, rng, outcome)
+        np.testing.assert_allclose(outcomes.std(axis=0), sigma[arm], rtol=5 / np.sqrt(2 * 20_000))
+    np.testing.assert_array_equal(ps.simulate(problem, eps=0.5, replicates=1, max_samples=50).sigma, sigma)
+
+
+def test_who_knows_one_sigma_says_so() -> None:
+    uneven = ps.problems.gaussian([[1.0], [0.0]], [[0.1], [0.2]])
+    result = ps.simulate(uneven, "multi-pfi", eps=0.5, replicates=1, max_samples=100)
+    assert result.assumed == "normal noise, sigma given; the largest sigma taken for all options"
+    assert "the largest" in result.guarantee
+    even = ps.problems.gaussian([[1.0], [0.0]], [[0.2], [0.2]])
+    assert ps.simulate(even, "multi-pfi", eps=0.5, replicates=1, max_samples=100).assumed == "normal noise, sigma given"
+
+
 def test_directions_are_a_matter_of_sign() -> None:
     flipped = ps.problems.gaussian(S5.means * [1, -1], sigma=0.1, directions=["max", "min"])
     noise_free = [
