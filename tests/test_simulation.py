@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,12 @@ def test_each_arm_has_its_own_noise() -> None:
             draw(environment, arm, rng, outcome)
         np.testing.assert_allclose(outcomes.std(axis=0), sigma[arm], rtol=5 / np.sqrt(2 * 20_000))
     np.testing.assert_array_equal(ps.simulate(problem, eps=0.5, replicates=1, max_samples=50).sigma, sigma)
+
+
+def test_results_that_kept_one_sigma_for_all_arms_can_be_read(tmp_path: Path) -> None:
+    result = ps.simulate(S5, eps=0.1, replicates=1)
+    replace(result, sigma=result.sigma[0]).save(tmp_path / "old.npz")
+    np.testing.assert_array_equal(ps.load_result(tmp_path / "old.npz").sigma, np.full((5, 2), 0.1))
 
 
 def test_who_knows_one_sigma_says_so() -> None:

@@ -143,8 +143,6 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 
     Exit code 0: every option has its verdict; 3: undecided at --max-samples.
     """
-    import numpy as np
-
     from ..algorithms import Uniform
     from ..simulation.watch import watch
     from . import show
@@ -181,7 +179,11 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
             *_, uniform = watch(stated, Uniform(sigma=settings.sigma), **run)
             least = "" if "undecided" not in uniform.verdicts else "more than "
             n = int(uniform.counts.sum())
-            one = ", with one sigma for all," if settings.sigma is None and np.ptp(stated.sigma, axis=0).any() else ""
+            one = (
+                ", with one sigma for all,"
+                if settings.sigma is None and (stated.sigma != stated.sigma[0]).any()
+                else ""
+            )
             screen.print(f"Measuring all options equally often{one} would have taken {least}{n:,} samples.")
         screen.print(
             "next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
