@@ -76,7 +76,7 @@ def vopy_epal(python: Path, problem: ps.Problem, eps: float, seconds: float) -> 
     if not python.exists():
         return "no environment for VOPy"
     assert problem.contexts is not None
-    asked = {"contexts": problem.contexts.tolist(), "means": problem.means.tolist(), "sigma": problem.sigma[0]}
+    asked = {"contexts": problem.contexts.tolist(), "means": problem.means.tolist(), "sigma": problem.sigma.max()}
     command = [str(python), str(HERE / "vopy_epal.py"), "--seconds", str(seconds), "--eps", str(eps)]
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -53,6 +55,53 @@ def test_demo_on_a_file_of_measurements(tmp_path: Path) -> None:
     assert options["slow"]["verdict"] == "dominated"
     assert options["slow"]["rival"] == "fast"
     assert options["slow"]["estimates"]["ms"]["value"] == pytest.approx(51, abs=2)
+
+
+def unequal(path: Path) -> list[str]:
+    """A file of measurements whose noise differs between options: a leads b clearly, and c perhaps."""
+    noise = np.random.default_rng(0).normal(size=(40, 2))
+    options = (("a", 1.0, 0.01), ("b", 0.5, 0.01), ("c", 0.9, 3.0))
+    lines = [f"{name},{mean + sd * x},{mean + sd * y}" for x, y in noise for name, mean, sd in options]
+    path.write_text("\n".join(["option,x,y", *lines]))
+    return [str(path), "--arm", "option", "-m", "x", "-m", "y", "--eps", "0.2", "--max-samples", "30000"]
+
+
+def test_demo_says_what_it_assumes_and_what_the_rows_prove(tmp_path: Path) -> None:
+    """A demo draws from the rows and takes their means for true; analyze does not, and knows less of c."""
+    file = unequal(tmp_path / "runs.csv")
+    shown = run("demo", *file, "--out", str(tmp_path / "front.png")).output
+    assert "sigma assumed: each option's own, from its rows; recorded rows, drawn with replacement" in " ".join(
+        shown.split()
+    )
+    assert "By themselves (paretoscout analyze) the rows prove: 1 dominated, 2 undecided; 120 samples." in shown
+    assert "Measuring all options equally often, with one sigma for all, would have taken" in shown
+    read = json.loads(run("demo", *file, "--json").output)
+    assert read["rows"]["verdicts"] == {"a": "undecided", "b": "dominated", "c": "undecided"}
+    assert "variance unknown" in read["rows"]["guarantee"]
+    largest = json.loads(run("demo", *file, "--sigma", "largest", "--json").output)
+    assert "sigma assumed: the largest within an option" in largest["guarantee"]
+    unknown = run("demo", *file, "--sigma", "unknown", "--out", str(tmp_path / "front.png"))
+    assert "noise assumed to be normal, variance unknown" in unknown.output
+    assert "equally often" not in unknown.output
+
+
+def test_a_demo_that_the_rows_contradict_says_so(tmp_path: Path) -> None:
+    from paretoscout.cli.main import _of_the_rows
+
+    file = unequal(tmp_path / "runs.csv")
+    what = {"arm": "option", "metrics": ["x", "y"], "eps": ["0.2"], "delta": 0.05}
+    rows = ps.analyze(ps.problems.read_csv(file[0]), "option", [ps.Metric("x", eps=0.2), ps.Metric("y", eps=0.2)])
+    says = _of_the_rows(file[0], what, replace(rows, verdicts=("undecided", "front", "front")))["says"]
+    assert says.endswith("2 undecided; 120 samples; they contradict the above on b: dominated")
+    refused = _of_the_rows(file[0], {**what, "metrics": ["z"], "eps": []}, rows)["says"]
+    assert "the rows prove nothing: this table must have a column" in refused
+
+
+def test_compare_with_noise_that_nobody_knows(tmp_path: Path) -> None:
+    """Of the usual algorithms only scout can do without sigma; the others are named, with the reason."""
+    shown = run("compare", *unequal(tmp_path / "runs.csv"), "--sigma", "unknown", "--replicates", "2").output
+    assert "scout noise=unknown" in shown
+    assert "not run: multi-pfi: sigma of algorithm 'multi-pfi' must be given" in shown
 
 
 def test_compare_prints_writes_and_draws(tmp_path: Path) -> None:
@@ -105,6 +154,7 @@ def test_lists() -> None:
     [
         (["demo", "nothing"], "unknown problem 'nothing'"),
         (["demo", "runs.csv"], "the CSV file runs.csv must come with --arm COLUMN"),
+        (["demo", "s5", "--sigma", "unknown"], "sigma of problem 's5' must be numbers: it has no rows"),
         (["demo", "none.csv", "--arm", "a", "-m", "x"], "no such file: none.csv"),
         (["demo", "s5", "--arm", "a"], "--arm and --metric go with a CSV file"),
         (["demo", "s5", "--delta", "2"], "delta of a run on problem 's5' must be"),

@@ -125,7 +125,7 @@ def test_fetched_then_loaded(nowhere: Path, mirror: str, small_noc: Dataset) -> 
     problem = ps.problems.load("noc")
     np.testing.assert_array_equal(problem.means, [[7.5, 4.25], [7, 4], [8, 4]])
     np.testing.assert_array_equal(problem.contexts, [[3, 1, 4, 1], [3, 1, 1, 1], [4, 0, 2, 20]])
-    np.testing.assert_allclose(problem.sigma, 0.1 * problem.means.std(axis=0))
+    np.testing.assert_allclose(problem.sigma[0], 0.1 * problem.means.std(axis=0))
     assert problem.about == small_noc.about
     assert ps.problems.fetch("noc", mirror + "/") == path  # again, over the old one
 
@@ -269,7 +269,7 @@ def test_constants_of_a_python_file(tmp_path: Path) -> None:
     )
     problem = catalogue._cov_boost_arms(DATASETS["cov-boost"], catalogue._cov_boost_columns([path]))
     np.testing.assert_array_equal(problem.means, [[9.5, 6.75, 4.5], [9.25, 6.5, 4.0]])
-    np.testing.assert_array_equal(problem.sigma, [0.5, 1.0, 1.5])
+    np.testing.assert_array_equal(problem.sigma[0], [0.5, 1.0, 1.5])
     assert problem.arms == ("0", "1")
     path.write_text("COVBOOST_MEANS = 1\n")
     with pytest.raises(InvalidInput, match="must define COVBOOST_MEANS and COVBOOST_COV"):
@@ -287,7 +287,7 @@ def test_runs_of_language_models(tmp_path: Path) -> None:
     problem = catalogue._aider_models(DATASETS["aider"], catalogue._aider_columns([path]))
     assert problem.arms == ("a: b",)
     np.testing.assert_allclose(problem.means, [[0.4, 0.02, 20]])
-    np.testing.assert_array_equal(problem.sigma, [0.5, 0, 0])
+    np.testing.assert_array_equal(problem.sigma[0], [0.5, 0, 0])
     assert problem.rows is not None
     assert problem.rows[0].shape == (225, 3)
 
@@ -310,12 +310,21 @@ def test_no_logs_of_nothing() -> None:
 
 
 def test_another_sigma() -> None:
-    np.testing.assert_array_equal(ps.problems.load("s5", sigma=0.5).sigma, [0.5, 0.5])
-    np.testing.assert_array_equal(ps.problems.load("s5", sigma=[1, 2]).sigma, [1, 2])
+    np.testing.assert_array_equal(ps.problems.load("s5", sigma=0.5).sigma[0], [0.5, 0.5])
+    np.testing.assert_array_equal(ps.problems.load("s5", sigma=[1, 2]).sigma[0], [1, 2])
     with pytest.raises(InvalidInput, match="sigma of problem 's5' must be at least 0"):
         ps.problems.load("s5", sigma=-1)
-    with pytest.raises(InvalidInput, match="sigma of problem 'compressors' must be left out"):
+    each = np.arange(1.0, 11.0).reshape(5, 2)
+    np.testing.assert_array_equal(ps.problems.load("s5", sigma=each).sigma, each)
+    with pytest.raises(InvalidInput, match="sigma of problem 's5' must be numbers: it has no rows, got 'unknown'"):
+        ps.problems.load("s5", sigma="unknown")
+    with pytest.raises(InvalidInput, match="sigma of problem 'logistic-12' must be left out"):
+        ps.problems.load("logistic-12", sigma=1)
+    with pytest.raises(
+        InvalidInput, match="sigma of problem 'compressors' must be 'each', 'largest' or 'unknown', got 1"
+    ):
         ps.problems.load("compressors", sigma=1)
+    assert not ps.problems.load("compressors", sigma="unknown").knows_sigma
 
 
 def test_the_groups_of_sw_llvm_come_with_the_library() -> None:
@@ -356,7 +365,7 @@ def test_the_card_is_right(name: str) -> None:
 def test_sigma_holds_for_the_rows(name: str) -> None:
     problem = real(name)
     assert problem.rows is not None
-    for metric, sigma in enumerate(problem.sigma):
+    for metric, sigma in enumerate(problem.sigma[0]):
         # the function gives at most 2% too much; what is left of a constant column is rounding
         most = max(families.subgaussian_scale(rows[:, metric]) for rows in problem.rows)
         assert most / 1.02 <= sigma + 1e-9
@@ -388,7 +397,7 @@ def test_what_the_notes_say() -> None:
     assert len(np.unique(noc.means, axis=0)) == 116
     cov_boost = real("cov-boost")
     assert front_of(cov_boost) == ["8", "18"]
-    np.testing.assert_allclose(cov_boost.sigma**2, [0.7044, 0.8285, 1.5374], atol=1e-4)
+    np.testing.assert_allclose(cov_boost.sigma[0] ** 2, [0.7044, 0.8285, 1.5374], atol=1e-4)
     alpaca = real("alpaca-eval")
     assert alpaca.rows is not None
     assert alpaca.rows[alpaca.arms.index("NullModel")][:, 1].std() == 0

@@ -58,7 +58,7 @@ def suited(problem: ps.Problem, settings: Settings) -> ps.Problem:
     if resolve(settings)[0].one_metric:
         theta = None if problem.theta is None else problem.theta[:, :1]
         problem = replace(
-            problem, metrics=problem.metrics[:1], means=problem.means[:, :1], sigma=problem.sigma[:1], theta=theta
+            problem, metrics=problem.metrics[:1], means=problem.means[:, :1], sigma=problem.sigma[:, :1], theta=theta
         )
     return problem
 
@@ -97,7 +97,9 @@ def play_on(session: Session, problem: ps.Problem, rounds: int, noise: np.random
             break
         question = session.ask()
         L = session.setup.n_metrics
-        session.tell(question, problem.means[question.arm, :L] + problem.sigma[:L] * noise.standard_normal(L))
+        session.tell(
+            question, problem.means[question.arm, :L] + problem.sigma[question.arm, :L] * noise.standard_normal(L)
+        )
         arms.append(question.arm)
     return arms
 
@@ -109,6 +111,29 @@ def test_solves_an_easy_problem(settings: Settings) -> None:
     assert result.success.all()
     np.testing.assert_array_equal(result.fronts, [right_answer(EASY, settings)] * 3)
     np.testing.assert_array_equal(result.pulls.sum(axis=1), result.samples)
+
+
+@contenders
+def test_one_sigma_for_all_arms_is_the_same_for_each(settings: Settings) -> None:
+    one = simulate(EASY, settings, eps=0.3, replicates=1, max_samples=30)
+    each = simulate(replace(EASY, sigma=np.full((4, 2), 0.05)), settings, eps=0.3, replicates=1, max_samples=30)
+    for name in ("samples", "regret", "fronts", "pulls", "regret_curves", "sigma"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(each, name))
+    assert one.guarantee == each.guarantee
+
+
+@contenders
+def test_who_knows_one_sigma_takes_the_largest(settings: Settings) -> None:
+    problem = suited(EASY, settings)
+    setup, _ = setup_of(problem, settings, 0.3, 0.1, **plan(settings))
+    if setup.sigma is None or session_on(settings).kernels.each_sigma:
+        return
+    spread = np.linspace(0.0, 1.0, setup.n_arms)[:, None]  # noise of the first arm: none
+    each = Session(settings, replace(setup, sigma=spread * setup.sigma), 3)
+    largest = Session(settings, setup, 3)
+    one, other = (play_on(session, EASY, 30, environment_stream(3, 0)) for session in (each, largest))
+    assert one == other
+    np.testing.assert_array_equal(each.verdicts().radii, largest.verdicts().radii)
 
 
 @contenders

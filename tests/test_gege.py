@@ -202,7 +202,7 @@ def run_both(problem: ps.Problem, settings: Any, twin: NaiveGEGE, eps: Any, budg
     setup, units = setup_of(problem, settings, eps, 0.1, budget=budget)
     session = Session(settings, setup, seed)
     noise = np.random.default_rng(seed)
-    means, sigma = units.oriented(problem.means), problem.sigma / units.scales
+    means, sigma = units.oriented(problem.means), problem.sigma[0] / units.scales
     while twin.active:
         outcomes = means[twin.arms] + sigma * noise.standard_normal((len(twin.arms), len(sigma)))
         asked = []
@@ -242,8 +242,8 @@ CASES = [
 def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str, Any]) -> None:
     settings = GEGE(**how)
     _, units = setup_of(problem, settings, eps, 0.1)
-    sigma = problem.sigma / units.scales
-    scale = np.full(len(sigma), 1.0 if "constants" in how else 16.0) * (1.0 if "constants" in how else problem.sigma)
+    sigma = problem.sigma[0] / units.scales
+    scale = np.full(len(sigma), 1.0 if "constants" in how else 16.0) * (1.0 if "constants" in how else problem.sigma[0])
     scale = np.full(len(sigma), how["scale"]) if "scale" in how else scale
     X = np.eye(len(problem.arms)) if problem.contexts is None else whiten(problem.contexts)
     twin = NaiveGEGE(X, sigma, scale / units.scales, units.eps, 0.1, "constants" in how)
@@ -256,7 +256,7 @@ def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str
 @pytest.mark.parametrize(("problem", "budget"), [(S5, 120), (S5, 61), *((case[0], 90) for case in CASES[2:8])])
 def test_same_decisions_as_the_twin_with_a_budget(problem: ps.Problem, budget: int) -> None:
     X = np.eye(len(problem.arms)) if problem.contexts is None else whiten(problem.contexts)
-    twin = NaiveGEGEBudget(X, problem.sigma, budget)
+    twin = NaiveGEGEBudget(X, problem.sigma[0], budget)
     session = run_both(problem, GEGEBudget(), twin, 0.0, budget, seed=5)
     assert session.verdicts().counts.sum() <= budget
 

@@ -131,7 +131,7 @@ def test_equals_the_twin_decision_by_decision(title: str, eps: float | None) -> 
             eta = np.full(L, settings.exploration) / setup.scales
         question = session.ask()
         assert question.arm == twin.ask(eta), f"sample {t + 1}"
-        outcome = problem.means[question.arm] + problem.sigma * rng.standard_normal(L)
+        outcome = problem.means[question.arm] + problem.sigma[0] * rng.standard_normal(L)
         session.tell(question, outcome / setup.scales)
         twin.tell(question.arm, outcome / setup.scales)
     np.testing.assert_allclose(session.state.means, twin.mean_and_deviation()[0], atol=1e-9)

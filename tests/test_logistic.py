@@ -22,7 +22,7 @@ def test_means_sigma_and_bounds() -> None:
     problem = ps.problems.logistic(CONTEXTS, THETA, names=["a", "b", "c"], metrics=["seen", "bought"])
     z = np.array(CONTEXTS) @ THETA
     np.testing.assert_allclose(problem.means, 1 / (1 + np.exp(-z)))
-    np.testing.assert_array_equal(problem.sigma, [0.5, 0.5])
+    np.testing.assert_array_equal(problem.sigma, np.full((3, 2), 0.5))
     assert [metric.bounds for metric in problem.metrics] == [(0.0, 1.0)] * 2
     assert problem.link == "logistic"
     assert "0 or 1" in problem.noise

@@ -178,7 +178,7 @@ def test_equals_the_twin_decision_by_decision(title: str) -> None:
             raw = 1.0 * (rng.random(L) < mean)
             seen = np.where(units.signs > 0, raw, 1 - raw)  # of a metric to be minimised: that it did not happen
         else:
-            raw = mean + problem.sigma * rng.standard_normal(L)
+            raw = mean + problem.sigma[0] * rng.standard_normal(L)
             seen = units.oriented(raw)
         session.tell(question, units.oriented(raw))
         twin.tell(question.arm, seen)

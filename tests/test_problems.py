@@ -32,12 +32,42 @@ def test_table_from_any_frame(frame: Any) -> None:
     problem = ps.problems.table(frame, arm="model", metrics=METRICS, contexts=["size"])
     assert problem.arms == ("a", "b", "c")
     np.testing.assert_array_equal(problem.means, [[2, 2], [4, 3], [2, 5]])
-    np.testing.assert_array_equal(problem.sigma, [1, 1])
+    # c has one row, which says nothing about noise: it gets the largest of the others
+    np.testing.assert_array_equal(problem.sigma, [[1, 1], [0, 1], [1, 1]])
     np.testing.assert_array_equal(problem.contexts, [[7], [8], [9]])
     assert [metric.direction for metric in problem.metrics] == ["max", "min"]
     assert "assumed" in problem.noise
     result = ps.simulate(problem, replicates=20, max_samples=400, eps=2.0)
     assert result.fronts.shape == (20, 3)
+
+
+def test_what_is_assumed_of_the_noise_of_a_table() -> None:
+    def stated(sigma: str) -> ps.Problem:
+        return ps.problems.table(ROWS, arm="model", metrics=METRICS, sigma=sigma)
+
+    drawn = "recorded rows, drawn with replacement"
+    np.testing.assert_array_equal(stated("largest").sigma, np.ones((3, 2)))
+    assert stated("largest").noise == f"sigma assumed: the largest within an option; {drawn}"
+    assert stated("each").noise == f"sigma assumed: each option's own, from its rows; {drawn}"
+    np.testing.assert_array_equal(stated("unknown").sigma, np.full((3, 2), np.nan))
+    assert not stated("unknown").knows_sigma
+    constant = ps.problems.table({"a": ["x"] * 3 + ["y"] * 2, "m": [0.1] * 3 + [1, 2]}, arm="a", metrics={"m": "max"})
+    assert constant.sigma[0, 0] == 0.0, "not a rounding error"
+
+
+def test_noise_that_nobody_knows() -> None:
+    """Algorithms called by their names do without sigma where they can, and refuse in words where they cannot."""
+    problem = ps.problems.load("compressors", sigma="unknown")
+    result = ps.simulate(problem, replicates=1, max_samples=50)
+    assert result.settings["noise"] == "unknown"
+    assert np.isnan(result.sigma).all()
+    assert "noise assumed to be normal, variance unknown; recorded rows, drawn with replacement" in result.assumed
+    with pytest.raises(InvalidInput, match="sigma of algorithm 'uniform' must be given"):
+        ps.simulate(problem, "uniform", replicates=1)
+    with pytest.raises(InvalidInput, match="noise of Scout must fit what it is told"):
+        ps.simulate(problem, ps.algorithms.Scout(), replicates=1)
+    told = ps.simulate(problem, ps.algorithms.Uniform(sigma=1.0), replicates=1, max_samples=50)
+    assert (told.sigma == 1.0).all()
 
 
 def test_a_table_is_replayed_row_by_row() -> None:
@@ -135,9 +165,15 @@ def test_compressors_holds_what_was_recorded() -> None:
         (lambda: ps.problems.gaussian([[1, 2]], -1), "sigma of problem 'gaussian' must be at least 0, got -1"),
         (
             lambda: ps.problems.gaussian([[1, 2]], [1, 1, 1]),
-            "sigma of problem 'gaussian' must be one number or 2 of them",
+            "sigma of problem 'gaussian' must be one number, 2 of them (one per metric) or 1 x 2 (one per arm and metric)",
         ),
         (lambda: ps.problems.gaussian([[1, 2]], float("inf")), "sigma"),
+        (lambda: ps.problems.gaussian([[1, 2], [3, 4]], [[1, 1], [-1, 1]]), "must be at least 0"),
+        (lambda: ps.problems.gaussian([[1, 2]], None), "sigma of problem 'gaussian' must be finite, got nan"),
+        (
+            lambda: ps.problems.table(ROWS, arm="model", metrics=METRICS, sigma="own"),
+            "sigma of problem 'table' must be 'each', 'largest' or 'unknown', got 'own'",
+        ),
         (lambda: ps.problems.gaussian([[1], [2]], 1, names=["x", "x"]), "must differ, got 'x' twice"),
         (lambda: ps.problems.gaussian([[1], [2]], 1, names=["x"]), "one per arm (2), got 1"),
         (lambda: ps.problems.gaussian([[1, 2]], 1, metrics=["x", "x"]), "metrics of problem 'gaussian' must differ"),

@@ -236,7 +236,7 @@ def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str
     settings = PSIPS(**how)
     setup, units = setup_of(problem, settings, eps, 0.1)
     session = Session(settings, setup)
-    sigma = problem.sigma / units.scales
+    sigma = problem.sigma[0] / units.scales
     means = units.oriented(problem.means)
     tabular = problem.contexts is None
     # the kernel's coordinates: in others the same normal numbers would give other draws

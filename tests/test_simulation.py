@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,38 @@ def test_eps_per_metric_is_the_unit() -> None:
     np.testing.assert_allclose(by_metric.regret, by_hand.regret)
     np.testing.assert_array_equal(by_metric.scales, eps)
     np.testing.assert_array_equal(by_metric.eps, [1.0, 1.0])
+
+
+def test_each_arm_has_its_own_noise() -> None:
+    """The spread of 20,000 draws is that of the arm and metric, within 5 standard errors: false alarm below 1e-5."""
+    from paretoscout.environments import environment_of
+    from paretoscout.kernels.dispatch import _implementations
+
+    sigma = np.array([[0.0, 1.0], [2.0, 0.5]])
+    problem = ps.problems.gaussian([[1.0, 2.0], [3.0, 4.0]], sigma)
+    environment = environment_of(problem, problem.units())
+    draw = _implementations["draw"][type(environment)]
+    rng, outcomes = np.random.default_rng(0), np.empty((20_000, 2))
+    for arm in range(2):
+        for outcome in outcomes:
+            draw(environment, arm, rng, outcome)
+        np.testing.assert_allclose(outcomes.std(axis=0), sigma[arm], rtol=5 / np.sqrt(2 * 20_000))
+    np.testing.assert_array_equal(ps.simulate(problem, eps=0.5, replicates=1, max_samples=50).sigma, sigma)
+
+
+def test_results_that_kept_one_sigma_for_all_arms_can_be_read(tmp_path: Path) -> None:
+    result = ps.simulate(S5, eps=0.1, replicates=1)
+    replace(result, sigma=result.sigma[0]).save(tmp_path / "old.npz")
+    np.testing.assert_array_equal(ps.load_result(tmp_path / "old.npz").sigma, np.full((5, 2), 0.1))
+
+
+def test_who_knows_one_sigma_says_so() -> None:
+    uneven = ps.problems.gaussian([[1.0], [0.0]], [[0.1], [0.2]])
+    result = ps.simulate(uneven, "multi-pfi", eps=0.5, replicates=1, max_samples=100)
+    assert result.assumed == "normal noise, sigma given; the largest sigma taken for all options"
+    assert "the largest" in result.guarantee
+    even = ps.problems.gaussian([[1.0], [0.0]], [[0.2], [0.2]])
+    assert ps.simulate(even, "multi-pfi", eps=0.5, replicates=1, max_samples=100).assumed == "normal noise, sigma given"
 
 
 def test_directions_are_a_matter_of_sign() -> None:

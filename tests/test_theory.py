@@ -241,6 +241,7 @@ def assert_time(found: theory.CharacteristicTime, time: float, allocation: list[
 
 def test_characteristic_time_of_s5() -> None:
     found = ps.characteristic_time(S5, sigma=1)
+    assert ps.characteristic_time(S5, sigma=np.ones(S5.shape)).time == found.time
     assert_time(
         found,
         1292.130719,
@@ -612,7 +613,8 @@ def test_bad_arguments_of_t_gamma(wrong: dict[str, Any], message: str) -> None:
         ({"means": [[1.0, NAN]]}, "means of characteristic_time must be finite"),
         ({"sigma": 0.0}, "sigma of characteristic_time must be above 0, got 0.0"),
         ({"sigma": [1.0, -1.0]}, "sigma of characteristic_time must be above 0"),
-        ({"sigma": [1.0, 1.0, 1.0]}, r"sigma of characteristic_time must be one number or 2 of them"),
+        ({"sigma": [1.0, 1.0, 1.0]}, "sigma of characteristic_time must be one number, 2 of them"),
+        ({"sigma": [[1.0, 1.0]] * 4 + [[2.0, 1.0]]}, "sigma of characteristic_time must be the same for all arms"),
         ({"sigma": INF}, "sigma of characteristic_time must be finite"),
         ({"contexts": np.eye(4)}, "contexts of characteristic_time must be one row for each of 5 arms, got 4"),
         ({"contexts": np.ones(5)}, r"contexts of characteristic_time must have shape \(K, d\)"),

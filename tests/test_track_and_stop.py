@@ -308,7 +308,7 @@ def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str
     settings = TrackAndStop(**how)
     setup, units = setup_of(problem, settings, eps, 0.1)
     session = Session(settings, setup)
-    sigma = problem.sigma / units.scales
+    sigma = problem.sigma[0] / units.scales
     K, L = problem.means.shape
     twin = NaiveTrackAndStop(K, L, units.eps / sigma, 0.1, "stopping" in how, how.get("every", 1))
     noise = np.random.default_rng(1)

@@ -163,6 +163,19 @@ def per_metric(what: str, value: Any, n_metrics: int, *, least: float = -np.inf)
     return np.full(n_metrics, numbers)
 
 
+def per_arm_and_metric(what: str, value: Any, n_arms: int, n_metrics: int, *, least: float = -np.inf) -> Floats:
+    """Return one finite number for each arm and metric (K, L), from one number, one for each metric, or all."""
+    numbers = floats(what, value)
+    if numbers.shape not in ((), (n_metrics,), (n_arms, n_metrics)):
+        raise InvalidInput(
+            f"{what} must be one number, {n_metrics} of them (one per metric) or {n_arms} x {n_metrics} "
+            f"(one per arm and metric), got {value!r}"
+        )
+    if (finite(what, numbers) < least).any():
+        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}")
+    return np.full((n_arms, n_metrics), numbers)
+
+
 def finite(what: str, array: Floats) -> Floats:
     """Return the array, if all of it is finite."""
     if array.size > 20_000:  # a finite sum of squares settles it in a third of the time

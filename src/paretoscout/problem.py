@@ -19,6 +19,9 @@ from .kernels.arrays import FloatArray
 #: What `eps` may be: one number for all metrics, one per metric, or by the metrics' names.
 Eps = float | Sequence[float] | Mapping[str, float]
 
+#: What a sample is where measurements are replayed, for people to read.
+DRAWN = "recorded rows, drawn with replacement"
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -93,7 +96,7 @@ class Problem:
     arms: tuple[str, ...]
     metrics: tuple[Metric, ...]
     means: FloatArray  # (K, L) in the metrics' own units and directions
-    sigma: FloatArray  # (L,) noise scale in the metrics' own units
+    sigma: FloatArray  # (K, L) noise scale in the metrics' own units, or (L,) for all arms; NaN: nobody knows it
     contexts: FloatArray | None = None  # (K, d)
     theta: FloatArray | None = None  # (d, L) where the means are contexts @ theta, or `link` of that
     link: str = "identity"  # or "logistic": outcomes are 0 or 1, their means 1 / (1 + exp(-contexts @ theta))
@@ -106,7 +109,7 @@ class Problem:
         _unique(self.arms, "arm", self.name)
         _unique([metric.name for metric in self.metrics], "metric", self.name)
         K, L = len(self.arms), len(self.metrics)
-        shapes = {"means": (K, L), "sigma": (L,), "contexts": (K, -1), "theta": (-1, L), "cost": (K,)}
+        shapes = {"means": (K, L), "contexts": (K, -1), "theta": (-1, L), "cost": (K,)}
         for name, shape in shapes.items():
             values = getattr(self, name)
             if values is None:
@@ -116,8 +119,7 @@ class Problem:
             if values.ndim != len(shape) or values.shape != wanted:
                 raise InvalidInput(f"{what} must have shape {shape} (-1: any), got {values.shape}")
             checks.finite(what, values)
-        if (self.sigma < 0).any():
-            raise InvalidInput(f"sigma of problem {self.name!r} must not be negative, got {self.sigma.tolist()}")
+        object.__setattr__(self, "sigma", self._checked_sigma())
         if self.cost is not None and (self.cost <= 0).any():
             raise InvalidInput(f"cost of problem {self.name!r} must be above 0, got {self.cost.min():g}")
         if self.link not in ("identity", "logistic"):
@@ -127,6 +129,13 @@ class Problem:
                 f"link of problem {self.name!r} must be 'identity' where contexts or theta are not given"
             )
         self._check_bounds()
+
+    def _checked_sigma(self) -> FloatArray:
+        """Return sigma for each arm and metric; only where rows are replayed nobody has to know it."""
+        what, (K, L) = f"sigma of problem {self.name!r}", self.means.shape
+        if self.rows is not None and np.isnan(checks.floats(what, self.sigma)).all():
+            return np.full((K, L), np.nan)
+        return checks.per_arm_and_metric(what, self.sigma, K, L, least=0.0)
 
     def _check_bounds(self) -> None:
         for position, metric in enumerate(self.metrics):
@@ -152,6 +161,11 @@ class Problem:
         if self.contexts is not None:
             shape += f", {self.contexts.shape[1]} features"
         return f"<Problem {self.name!r}: {shape}>"
+
+    @property
+    def knows_sigma(self) -> bool:
+        """Whether a noise scale is known, or assumed."""
+        return not np.isnan(self.sigma).any()
 
     def units(self, eps: Eps | None = None) -> Units:
         """Settle eps and the scales, see `units_of`."""

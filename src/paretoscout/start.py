@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from . import checks
 from .algorithms.contract import Settings, Setup
-from .algorithms.registry import available, get
+from .algorithms.registry import available, resolve
 from .errors import InvalidInput, MissingExtra, NotSupported
 from .kernels.arrays import FloatArray
-from .problem import Eps, Problem, Units
+from .problem import DRAWN, Eps, Problem, Units
 
 
 def setup_of(
@@ -43,10 +44,12 @@ def setup_of(
     return setup, units
 
 
-def fitting(problem: Problem, **asked: Any) -> tuple[list[Settings], dict[str, str]]:
-    """Return all algorithms that can be run on a problem, and why each of the others cannot.
+def fitting(
+    problem: Problem, names: Iterable[str] | None = None, **asked: Any
+) -> tuple[list[Settings], dict[str, str]]:
+    """Return the algorithms that can be run on a problem, and why each of the others cannot.
 
-    asked: eps, delta, goal and budget, as for `setup_of`.
+    names: which are looked at; None: all. asked: eps, delta, goal and budget, as for `setup_of`.
 
     >>> from paretoscout.problems import load
     >>> chosen, refused = fitting(load("s5"), eps=0.1, delta=0.1)
@@ -54,10 +57,10 @@ def fitting(problem: Problem, **asked: Any) -> tuple[list[Settings], dict[str, s
     'Scout'
     """
     chosen, refused = [], {}
-    for name in available():
-        settings = get(name).settings()
+    for name in available() if names is None else names:
+        record, settings = resolve(name, noise_given=problem.knows_sigma)
         try:
-            get(name).start(settings, setup_of(problem, settings, **asked)[0])
+            record.start(settings, setup_of(problem, settings, **asked)[0])
         except (InvalidInput, NotSupported, MissingExtra) as reason:
             refused[name] = str(reason)
         else:
@@ -73,7 +76,8 @@ def _noise(problem: Problem, settings: Settings) -> tuple[FloatArray | None, str
             return None, "outcomes within their bounds, noise of any kind"
         within = f"; {', '.join(bounded)}: within bounds, noise of any kind" if bounded else ""
         normal = "normal noise" if problem.rows is None else "noise assumed to be normal"
-        return None, f"{normal}, variance unknown{within}"
+        drawn = "" if problem.rows is None else f"; {DRAWN}"
+        return None, f"{normal}, variance unknown{within}{drawn}"
     if settings.sigma is None:
         return problem.sigma, problem.noise
     sigma = checks.per_metric(f"sigma of {type(settings).__name__}", settings.sigma, len(problem.metrics))

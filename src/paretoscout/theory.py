@@ -263,7 +263,10 @@ def characteristic_time(means: ArrayLike, *, sigma: ArrayLike, contexts: ArrayLi
     """
     who = "of characteristic_time"
     y = checks.table(f"means {who}", means)
-    scale = checks.per_metric(f"sigma {who}", sigma, y.shape[1])
+    each = checks.per_arm_and_metric(f"sigma {who}", sigma, *y.shape)
+    scale = each[0]
+    if (each != scale).any():
+        raise InvalidInput(f"sigma {who} must be the same for all arms, got {sigma!r}")
     if (scale <= 0).any():
         raise InvalidInput(f"sigma {who} must be above 0, got {sigma!r}")
     basis = np.eye(len(y)) if contexts is None else _basis(y, contexts)

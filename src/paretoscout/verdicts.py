@@ -58,8 +58,10 @@ PROMISES = {"front": "all verdicts right", "cover": "every optimal option return
 def assumptions(kernels: Kernels, settings: Settings, setup: Setup) -> str:
     """Return what is assumed of the noise and the means, for people to read."""
     model = kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
-    pooled = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
-    return "; ".join(filter(None, [setup.noise, pooled, model]))
+    taken = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
+    if setup.sigma is not None and not kernels.each_sigma and (np.ptp(setup.sigma, axis=0) > 0).any():
+        taken = "the largest sigma taken for all options"
+    return "; ".join(filter(None, [setup.noise, taken, model]))
 
 
 def shown(value: Any) -> str:

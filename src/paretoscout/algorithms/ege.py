@@ -103,8 +103,8 @@ def start(setup: Setup, plan: tuple[Sequence[int], Sequence[int]]) -> tuple[EGES
         counters=np.array([0, K if K > 1 else 0, 0], np.int64),
     )
     unit = np.ones(L)
-    if setup.sigma is not None and setup.sigma.min() > 0.0:
-        unit = setup.known_sigma("ege") / setup.sigma.max()  # differences count by how many deviations they are
+    if setup.sigma is not None and (largest := setup.known_sigma("ege")).min() > 0.0:
+        unit = largest / largest.max()  # differences count by how many deviations they are
     targets, keeps = (np.array(part, np.int64) for part in plan)
     return state, EGEOptions(targets, keeps, unit, np.empty(0))
 

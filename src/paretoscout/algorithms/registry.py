@@ -84,10 +84,15 @@ def get(name: str) -> Algorithm:
     return _algorithms[name]
 
 
-def resolve(algorithm: str | Settings) -> tuple[Algorithm, Settings]:
-    """Turn a name, or a settings object, into the algorithm and its settings."""
+def resolve(algorithm: str | Settings, *, noise_given: bool = True) -> tuple[Algorithm, Settings]:
+    """Turn a name, or a settings object, into the algorithm and its settings.
+
+    noise_given: whether sigma is known. Where it is not, an algorithm called by its name does without, if it can.
+    """
     if isinstance(algorithm, str):
         record = get(algorithm)
+        if not noise_given and "noise" in record.settings.__dataclass_fields__:
+            return record, record.settings(noise="unknown")  # type: ignore[call-arg]
         return record, record.settings()
     for record in _algorithms.values():
         if type(algorithm) is record.settings:

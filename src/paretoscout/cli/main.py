@@ -19,15 +19,17 @@ from .audit import audit
 from .bench import bench
 from .datasets import datasets
 from .exits import Exit, check_folder, told_by_exit_codes
-from .named import named, several
+from .named import several
 from .reproduce import reproduce
 
 if TYPE_CHECKING:
-    from ..algorithms import Settings
     from ..problem import Problem
+    from ..verdicts import VerdictTable
 
 FRAME_SECONDS = 0.05  # people watch a run of a few milliseconds
 WATCHED_SECONDS = 2.0  # for no longer than this
+#: What `compare` compares unless told.
+USUAL = ("scout", "multi-pfi", "uniform")
 
 
 #: Headings of the list of commands. What is not named here comes under the last one.
@@ -101,6 +103,12 @@ def _problem_options(command: Any) -> Any:
             help="Metric column of a CSV file (repeat for several); max unless told.",
         ),
         click.option("--arm", metavar="COLUMN", help="Column of a CSV file that names the option."),
+        click.option(
+            "--sigma",
+            type=click.Choice(["each", "largest", "unknown"]),
+            help="What is assumed of the noise of recorded rows: each option's own standard deviation, the largest for "
+            "all, or nothing. [default: each; some built-in problems know better]",
+        ),
         click.option("--max-samples", type=click.IntRange(min=1), help="Give up after so many. [default: 10 million]"),
         click.option(
             "--budget", type=click.IntRange(min=1), help="Samples there are in all, for algorithms that plan for it."
@@ -138,7 +146,8 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     from ..simulation.watch import watch
     from . import show
 
-    stated, settings = _problem(problem, what), _settings(algorithm)
+    stated = _problem(problem, what)
+    settings = values.algorithm(algorithm, stated.knows_sigma)
     if not as_json:
         show.writable(out)
     run = _run(what)
@@ -157,16 +166,25 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
                 time.sleep(FRAME_SECONDS if time.monotonic() - began < WATCHED_SECONDS else 0)
     else:
         *_, table = frames
+    of_rows = _of_the_rows(problem, what, table) if what["arm"] and run["goal"] == "front" else None
     if as_json:
-        click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
+        more = {} if of_rows is None else {"rows": of_rows}
+        click.echo(json.dumps(table.as_dict() | more, indent=2, allow_nan=False))
     else:
         screen.print(show.verdict_table(table))
+        if of_rows is not None:
+            screen.print(f"{of_rows['says']}.", markup=False, soft_wrap=True)
         _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
-        if algorithm != "uniform":
+        if algorithm != "uniform" and (stated.knows_sigma or settings.sigma is not None):
             *_, uniform = watch(stated, Uniform(sigma=settings.sigma), **run)
             least = "" if "undecided" not in uniform.verdicts else "more than "
             n = int(uniform.counts.sum())
-            screen.print(f"Measuring all options equally often would have taken {least}{n:,} samples.")
+            one = (
+                ", with one sigma for all,"
+                if settings.sigma is None and (stated.sigma != stated.sigma[0]).any()
+                else ""
+            )
+            screen.print(f"Measuring all options equally often{one} would have taken {least}{n:,} samples.")
         screen.print(
             "next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
             style="dim",
@@ -179,8 +197,8 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 @click.argument("problem", default="llvm-passes-16")
 @click.option(
     "--algorithms",
-    default="scout,multi-pfi,uniform",
-    show_default=True,
+    default=None,
+    show_default="scout,multi-pfi,uniform, as far as they fit the problem",
     metavar="NAME[:SETTING=VALUE...],...",
     help="Which to compare, e.g. multi-pfi,pfiwr:exploration=0.01:width_scale=0.1, or all that fit the problem: all",
 )
@@ -195,7 +213,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 @_problem_options
 def compare(
     problem: str,
-    algorithms: str,
+    algorithms: str | None,
     replicates: int,
     workers: int | None,
     out: Path | None,
@@ -208,10 +226,13 @@ def compare(
     from . import show
 
     stated, run = _problem(problem, what), _run(what)
-    if algorithms == "all":
-        chosen, refused = fitting(stated, **{name: run[name] for name in ("eps", "delta", "goal", "budget")})
+    if algorithms in (None, "all"):
+        asked = {name: run[name] for name in ("eps", "delta", "goal", "budget")}
+        chosen, refused = fitting(stated, None if algorithms else USUAL, **asked)
+        if not chosen:
+            raise InvalidInput(next(iter(refused.values())))
     else:
-        chosen, refused = [_settings(text) for text in several(algorithms)], {}
+        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in several(algorithms)], {}
     results, interrupted = [], False
     try:
         for settings in chosen:
@@ -287,19 +308,32 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
     if name in known.available():
         if what["arm"] or what["metrics"]:
             raise InvalidInput(f"--arm and --metric go with a CSV file; the built-in problem {name!r} has its own")
-        return known.load(name)
+        return known.load(name, sigma=what["sigma"])
     if not what["arm"] and not what["metrics"] and not Path(name).suffix:
         raise UnknownName("problem", name, known.available())
     if not what["arm"] or not what["metrics"]:
         raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
     metrics = values.metrics(what["metrics"])
-    return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, name=Path(name).stem)
+    sigma = what["sigma"] or "each"
+    return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, sigma=sigma, name=Path(name).stem)
 
 
-def _settings(text: str) -> Settings:
-    """Read NAME[:SETTING=VALUE...]."""
-    record, values = named(text)
-    return record.settings(**values)
+def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[str, Any]:
+    """What the rows of a CSV file prove by themselves, as `analyze` says it, beside verdicts on draws from them."""
+    from ..frames import read_csv
+    from ..study import analyze
+
+    metrics = values.metrics(what["metrics"], eps=what["eps"])
+    try:
+        table = analyze(read_csv(file), what["arm"], metrics, delta=what["delta"])
+    except ParetoscoutError as refused:
+        return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
+    verdicts = dict(zip(table.arms, table.verdicts, strict=True))
+    says = f"By themselves (paretoscout analyze) the rows prove: {table.tally()}"
+    for arm, verdict in zip(drawn.arms, drawn.verdicts, strict=True):
+        if {verdict, verdicts[arm]} == {"front", "dominated"}:
+            says += f"; they contradict the above on {arm}: {verdicts[arm]}"
+    return {"says": says, "guarantee": table.guarantee, "verdicts": verdicts}
 
 
 def _run(what: dict[str, Any]) -> dict[str, Any]:

@@ -14,14 +14,14 @@ from ..problem import Problem, Units
 
 class GaussianEnvironment(NamedTuple):
     means: FloatArray  # (K, L)
-    sigma: FloatArray  # (L,)
+    sigma: FloatArray  # (K, L)
 
 
 @kernel
 def draw(environment: GaussianEnvironment, arm: int, rng: np.random.Generator, outcome: FloatArray) -> None:
     """Mean plus sigma times a standard normal number, metric by metric."""
     for metric in range(outcome.shape[0]):
-        outcome[metric] = environment.means[arm, metric] + environment.sigma[metric] * rng.standard_normal()
+        outcome[metric] = environment.means[arm, metric] + environment.sigma[arm, metric] * rng.standard_normal()
 
 
 implement(GaussianEnvironment, draw=draw)

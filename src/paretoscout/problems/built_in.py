@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
 from ..errors import InvalidInput, UnknownName
 from ..frames import read_csv
 from ..problem import Metric, Problem
 from .catalogue import DATASETS
 from .datasets import RAW, Dataset
-from .make import gaussian, linear, logistic, table
+from .make import gaussian, linear, logistic, noise_of_rows, table
 
 _DATA = resources.files("paretoscout.problems") / "data"
 
@@ -37,7 +36,8 @@ def available() -> dict[str, str]:
 def load(name: str, *, sigma: Any = None) -> Problem:
     """Return a built-in problem, or one made of a data set that is on this machine; nothing is downloaded.
 
-    sigma: another noise scale, where noise is simulated; one number, or one per metric.
+    sigma: another noise scale. Where noise is simulated, one number, one per metric, or one per arm and metric (K, L);
+    where rows are replayed, what is assumed of them: "each", "largest" or "unknown", see `table`.
 
     >>> load("s5")
     <Problem 's5': 5 arms, 2 metrics, 3 features>
@@ -48,17 +48,16 @@ def load(name: str, *, sigma: Any = None) -> Problem:
     problem = replace(_MAKERS[name]() if name in _MAKERS else DATASETS[name].problem(), about=about[name])
     if sigma is None:
         return problem
-    if problem.rows is not None or problem.link == "logistic":
-        reason = "its rows are replayed" if problem.link == "identity" else "its outcomes are 0 or 1"
+    if problem.rows is not None:
+        scale, noise = noise_of_rows(problem.rows, sigma, name)
+        return replace(problem, sigma=scale, noise=noise)
+    if problem.link == "logistic" or isinstance(sigma, str):
+        wanted = "left out, for its outcomes are 0 or 1" if problem.link == "logistic" else "numbers: it has no rows"
         raise InvalidInput(
-            f"sigma of problem {name!r} must be left out, for {reason}, got {sigma!r}; what an "
+            f"sigma of problem {name!r} must be {wanted}, got {sigma!r}; what an "
             f"algorithm assumes is a setting of the algorithm"
         )
-    return replace(
-        problem,
-        sigma=checks.per_metric(f"sigma of problem {name!r}", sigma, len(problem.metrics), least=0.0),
-        noise="normal noise, sigma given",
-    )
+    return replace(problem, sigma=sigma, noise="normal noise, sigma given")
 
 
 def fetch(name: str, mirror: str = RAW) -> Path:

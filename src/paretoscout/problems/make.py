@@ -12,7 +12,7 @@ from .. import checks
 from ..errors import InvalidInput
 from ..frames import Columns
 from ..kernels.arrays import FloatArray
-from ..problem import Metric, Problem
+from ..problem import DRAWN, Metric, Problem
 
 
 def gaussian(
@@ -29,7 +29,7 @@ def gaussian(
     """State a problem by the true means of its arms; samples are normal around them.
 
     means: (K, L), larger is better unless `directions` says otherwise.
-    sigma: noise scale, one number or one per metric.
+    sigma: noise scale, one number, one per metric, or one per arm and metric (K, L).
     contexts: (K, d) features; they need not explain the means.
     names: of the arms; directions: "min"/"max", one or one per metric; metrics: names, or `Metric` objects.
     cost: what one sample of each arm costs, in any unit; None: all the same.
@@ -44,7 +44,7 @@ def gaussian(
         arms=_arm_names(names, K, name),
         metrics=_metrics(metrics, directions, L, name),
         means=values,
-        sigma=checks.per_metric(f"sigma of problem {name!r}", sigma, L, least=0.0),
+        sigma=sigma,
         contexts=None
         if contexts is None
         else checks.table(f"contexts of problem {name!r}", contexts, "(arms, features)"),
@@ -66,6 +66,8 @@ def linear(
 ) -> Problem:
     """State a problem whose means are exactly linear in the arms' features: contexts (K, d) @ theta (d, L).
 
+    sigma: noise scale, one number, one per metric, or one per arm and metric (K, L).
+
     >>> linear([[1, 0], [0, 1], [0.5, 0.5]], theta=[[1, 0], [0, 1]], sigma=0.1)
     <Problem 'linear': 3 arms, 2 metrics, 2 features>
     """
@@ -76,7 +78,7 @@ def linear(
         arms=_arm_names(names, K, name),
         metrics=_metrics(metrics, directions, L, name),
         means=X @ parameters,
-        sigma=checks.per_metric(f"sigma of problem {name!r}", sigma, L, least=0.0),
+        sigma=sigma,
         contexts=X,
         theta=parameters,
         noise="normal noise, sigma given",
@@ -130,14 +132,18 @@ def table(
     contexts: Sequence[str] | None = None,
     *,
     cost: str | None = None,
+    sigma: str = "each",
     name: str = "table",
 ) -> Problem:
     """State a problem by recorded measurements: a sample of an arm is one of its rows, drawn at random.
 
     frame: a pandas, polars or pyarrow table, or a dict of columns. arm: the column that names the arm. metrics:
     the columns to optimise, as {column: "min" or "max"} or `Metric` objects. contexts: feature columns, the
-    same in all rows of an arm. cost: the column that says what a sample of an arm costs. The noise scale is taken to be
-    the largest standard deviation within an arm.
+    same in all rows of an arm. cost: the column that says what a sample of an arm costs.
+
+    sigma: what noise scale is assumed. "each": each arm's own, the standard deviation of its rows (0 where they never
+    vary; the largest there is for an arm with one row, which says nothing about noise). "largest": the largest for all
+    arms, as algorithms that know one sigma assume anyway. "unknown": none; algorithms that need one refuse.
 
     >>> table({"model": ["a", "a", "b", "b"], "cost": [1, 2, 3, 4]}, arm="model", metrics={"cost": "min"})
     <Problem 'table': 2 arms, 1 metrics>
@@ -161,6 +167,8 @@ def table(
             f"problem {name!r} must have an arm with two rows or more: one measurement says nothing about noise"
         )
 
+    scale, noise = noise_of_rows(rows, sigma, name)
+
     def of_arms(column: str, what: str) -> FloatArray:
         """A column with one number for each arm."""
         given = columns.numbers(column)
@@ -178,12 +186,27 @@ def table(
         arms=arms,
         metrics=tuple(metrics),
         means=np.array([group_rows.mean(axis=0) for group_rows in rows]),
-        sigma=np.max([group_rows.std(axis=0) for group_rows in rows], axis=0),
+        sigma=scale,
         contexts=np.column_stack([of_arms(column, "a context") for column in contexts]) if contexts else None,
         cost=None if cost is None else of_arms(cost, "a cost"),
         rows=rows,
-        noise="sigma assumed: the largest within an option",
+        noise=noise,
     )
+
+
+def noise_of_rows(rows: Sequence[FloatArray], sigma: str, problem: str) -> tuple[FloatArray, str]:
+    """Return the noise scale (K, L) that is assumed of recorded rows, and how people are told of it; see `table`."""
+    if not isinstance(sigma, str) or sigma not in ("each", "largest", "unknown"):
+        raise InvalidInput(f"sigma of problem {problem!r} must be 'each', 'largest' or 'unknown', got {sigma!r}")
+    if sigma == "unknown":
+        return np.full((len(rows), rows[0].shape[1]), np.nan), f"sigma unknown; {DRAWN}"
+    # rows that never vary have none; computed, it might be a rounding error
+    each = np.array([np.where(np.ptp(own, axis=0) > 0, own.std(axis=0), 0.0) for own in rows])
+    largest = each.max(axis=0)
+    if sigma == "each":
+        varied = np.array([len(own) > 1 for own in rows])
+        return np.where(varied[:, None], each, largest), f"sigma assumed: each option's own, from its rows; {DRAWN}"
+    return np.tile(largest, (len(rows), 1)), f"sigma assumed: the largest within an option; {DRAWN}"
 
 
 def _explained(contexts: Any, theta: Any, problem: str) -> tuple[FloatArray, FloatArray]:

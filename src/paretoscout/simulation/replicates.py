@@ -68,9 +68,9 @@ def simulate(
     >>> bool(result.success.all())
     True
     """
-    record, settings = resolve(algorithm)
     if not isinstance(problem, Problem):
         raise InvalidInput(f"problem of simulate must be made by paretoscout.problems, got {type(problem).__name__}")
+    record, settings = resolve(algorithm, noise_given=problem.knows_sigma)
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
     run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
@@ -153,6 +153,7 @@ class Run:
         fronts = np.array([outcome.returned for outcome in finished])
         stopped = np.array([outcome.stopped for outcome in finished])
         right = judged(self.means, fronts, self.units.eps, self.setup.goal)
+        told = self.setup.sigma
         settings, usual = asdict(self.settings), asdict(self.algorithm.settings())
         changed = [f"{name}={shown(value)}" for name, value in settings.items() if value != usual[name]]
         return Result(
@@ -164,7 +165,7 @@ class Run:
             metrics=tuple(metric.name for metric in self.problem.metrics),
             assumed=self.assumed,
             guarantee=guarantee_of(self.algorithm, self.setup, self.problem.metrics, self.units, self.assumed),
-            sigma=self.units.scales * (np.nan if self.setup.sigma is None else self.setup.sigma.max(axis=0)),
+            sigma=self.units.scales * np.full(self.means.shape, np.nan if told is None else told),
             scales=self.units.scales,
             eps=self.units.eps,
             delta=self.setup.delta,

@@ -25,7 +25,7 @@ class Result:
     metrics: tuple[str, ...]
     assumed: str  # what was assumed of the noise and the means
     guarantee: str  # what holds with which probability, and what it rests on
-    sigma: FloatArray  # (L,) noise scale the algorithm was told, in the metrics' own units; NaN: it was not told
+    sigma: FloatArray  # (K, L) noise scale the algorithm was told, in the metrics' own units; NaN: it was not told
     scales: FloatArray  # (L,) what one scaled unit is, in the metrics' own units
     eps: FloatArray  # (L,) in scaled units
     delta: float
@@ -68,6 +68,8 @@ def load_result(path: str | Path) -> Result:
         raise UnreadableFile(f"{path}: this result is not complete, it lacks {', '.join(lacking)}")
     for name in ("arms", "metrics"):
         values[name] = tuple(values[name])
+    # older files have one number for each metric
+    values["sigma"] = np.full((len(values["arms"]), len(values["metrics"])), values["sigma"])
     # JSON knows no tuples: per-metric settings come back as lists
     values["settings"] = {k: tuple(v) if isinstance(v, list) else v for k, v in values["settings"].items()}
     return Result(**{field.name: values[field.name] for field in fields(Result)})

@@ -33,7 +33,7 @@ def watch(
     >>> last.front
     ('arm 1', 'arm 2', 'arm 4')
     """
-    record, settings = resolve(algorithm)
+    record, settings = resolve(algorithm, noise_given=problem.knows_sigma)
     run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
     with compiling(None):
         run.compile()

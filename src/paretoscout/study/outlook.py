@@ -106,7 +106,7 @@ def _for_guards(replica: Replica) -> dict[str, float]:
 
 
 def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates (K, L), the noise scale (L,) and how far off the estimates may be (K, L); oriented and scaled."""
+    """Estimates, the noise scale and how far off the estimates may be; all (K, L), oriented and scaled."""
     L, units = len(replica.spec.metrics), replica.units
     n = replica.tally.n[replica.seated][:, :L]
     mean = np.where(n > 0, replica.tally.mean[replica.seated][:, :L], np.nan)
@@ -114,14 +114,29 @@ def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
         np.array([column[~np.isnan(column)].mean() if (column == column).any() else 0.0 for column in mean.T])
     )
     estimates = units.oriented(np.where(n > 0, mean, overall))
-    if replica.session.setup.sigma is not None:
-        sigma = replica.session.setup.known_sigma(replica.spec.algorithm)
-    else:
-        squares = replica.tally.squares[replica.seated][:, :L].sum(axis=0)
-        sigma = np.sqrt(squares / np.maximum((n - 1).clip(0).sum(axis=0), 1)) / units.scales
+    squares = replica.tally.squares[replica.seated][:, :L]
+    seen = _noise_seen(squares, (n - 1).clip(0), replica.session.kernels.pools_noise) / units.scales
+    told = replica.session.setup.sigma
+    sigma = seen if told is None else np.where(np.isnan(told), seen, told)
     between = estimates.std(axis=0)
     spread = np.where(n > 0, sigma / np.sqrt(np.maximum(n, 1)), between)
     return estimates, np.ascontiguousarray(sigma), spread
+
+
+def _noise_seen(squares: FloatArray, freedom: FloatArray, pooled: bool) -> FloatArray:
+    """The noise scale (K, L) as it was seen: one for all arms (`pooled`), or each arm's own.
+
+    squares: sums of squared deviations from each arm's mean; freedom: their degrees of freedom. Few rows say little, so
+    each arm that varied counts the median arm as one more degree; this is all there is for an arm with one row.
+
+    >>> _noise_seen(np.array([[8.0], [72.0], [0.0]]), np.array([[8.0], [8.0], [0.0]]), pooled=False).round(2).ravel()
+    array([1.2 , 2.92, 2.24])
+    """
+    if pooled:
+        return np.tile(np.sqrt(squares.sum(axis=0) / np.maximum(freedom.sum(axis=0), 1)), (len(squares), 1))
+    variance = np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
+    typical = np.array([np.median(own[~np.isnan(own)]) if (own == own).any() else 0.0 for own in variance.T])
+    return np.where(variance == 0.0, 0.0, np.sqrt((squares + typical) / (freedom + 1)))
 
 
 def _future(replica: Replica, environment: Any, number: int, deadline: float) -> tuple[float, Any]:
