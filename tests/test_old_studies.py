@@ -48,7 +48,9 @@ def test_a_study_begun_under_older_rules_is_judged_from_its_log(old: Path, name:
         assert "begun under the rules of version 1" in table.guarantee
 
 
-@pytest.mark.parametrize("name", ["kind scout", "kind ape", "kind rage", "scout unknown", "scout guarded", "scout robust"])
+@pytest.mark.parametrize(
+    "name", ["kind scout", "kind ape", "kind rage", "scout unknown", "scout guarded", "scout robust"]
+)
 def test_it_goes_on_and_replays_to_the_last_bit(old: Path, name: str) -> None:
     study = Study.load(name, old)
     for trial in study.open:

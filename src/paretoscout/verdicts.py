@@ -133,11 +133,16 @@ class VerdictTable:
 
     def only(self, rows: Sequence[int]) -> VerdictTable:
         """Return the table of some of its arms."""
+        chosen = list(rows)
         return replace(
             self,
-            **{name: tuple(getattr(self, name)[k] for k in rows) for name in ("arms", "verdicts", "rivals")},
-            **{name: getattr(self, name)[list(rows)] for name in ("estimates", "radii", "counts")},
-            survives=None if self.survives is None else self.survives[list(rows)],
+            arms=tuple(self.arms[k] for k in chosen),
+            verdicts=tuple(self.verdicts[k] for k in chosen),
+            rivals=tuple(self.rivals[k] for k in chosen),
+            estimates=self.estimates[chosen],
+            radii=self.radii[chosen],
+            counts=self.counts[chosen],
+            survives=None if self.survives is None else self.survives[chosen],
         )
 
     @property

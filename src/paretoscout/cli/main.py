@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..errors import InvalidInput, MissingExtra, UnknownName
+from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from ..shown import line
 from . import manage, report, study, values
 from .audit import audit

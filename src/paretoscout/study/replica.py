@@ -100,7 +100,8 @@ class Tally:
     def empty(cls, n_arms: int, n_columns: int) -> Tally:
         """Nothing measured."""
         seen = np.full((n_columns, FEW_VALUES), np.nan)
-        return cls(np.zeros((n_arms, n_columns), np.int64), *np.zeros((2, n_arms, n_columns)), seen)
+        mean, squares = np.zeros((2, n_arms, n_columns))
+        return cls(np.zeros((n_arms, n_columns), np.int64), mean, squares, seen)
 
     def _see(self, column: int, values: FloatArray) -> None:
         seen = self.seen[column]
@@ -614,16 +615,12 @@ class Replica:
 
     def _start(self) -> None:
         """Start the algorithm with the arms there are."""
-        seated = range(len(self.arms))
-        session = self._session(seated)
-        if session.kernels.judge_anew is None:
-            seated = [arm for arm in seated if arm not in self.withdrawn]
-            session = self._session(seated)
-        self.session = session
+        self.session = self._session(range(len(self.arms)))
+        if not self.keeps_shares:
+            self.session = self._session(self.present)
         self._seat()
-        for arm in self.withdrawn:
-            if arm in self.place:
-                session.set_presence(self.place[arm], self._presence(arm))
+        for arm in self.withdrawn if self.keeps_shares else ():
+            self.session.set_presence(arm, self._presence(arm))
 
     def _seat(self) -> None:
         """Settle which arm of the session is which."""

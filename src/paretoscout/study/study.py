@@ -232,7 +232,7 @@ class Study:
         rows = list(map(list, zip(*(cells.get(name, empty) for name in self.spec.columns), strict=True)))
         if time is not None:
             order = np.argsort(columns.numbers(time), kind="stable").tolist()
-            numbers, names, rows = ([part[k] for k in order] for part in (numbers, names, rows))
+            numbers, names, rows = [numbers[k] for k in order], [names[k] for k in order], [rows[k] for k in order]
         with self._writing() as (writer, replica):
             self._expire(writer, replica)
             tells: dict[int, tuple[int, list[float | None]]] = {}
