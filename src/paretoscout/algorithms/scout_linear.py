@@ -583,6 +583,7 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
+    ranges={"counters": ("count", "arms", "count")},
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",
     pools_noise=True,

@@ -592,5 +592,6 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
+    ranges={"counters": ("count", "arms", "count", "count")},
     accepts=Accepts(pending=True, unasked=True, missing=True),
 )
