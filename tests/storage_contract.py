@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from paretoscout.errors import NameTaken, UnknownName
+from paretoscout.errors import Conflict, NameTaken, UnknownName
 from paretoscout.storage import Event, Storage
 
 SECONDS = 30.0  # more than enough for anything that does not wait
@@ -47,6 +48,8 @@ class StorageContract:
         for each in (storage, handles()):
             assert each.names() == ["study", "über 'quoted' \"name\"; --"]
             assert each.spec("study") == "a spec"
+            assert each.specs() == {"study": "a spec", "über 'quoted' \"name\"; --": "{}"}
+            assert list(each.specs()) == each.names()
             assert each.last("study") == -1
             assert numbers(each) == []
             assert each.latest_snapshot("study") is None
@@ -75,6 +78,7 @@ class StorageContract:
         for action in (
             lambda: storage.spec("stuby"),
             lambda: storage.last("stuby"),
+            lambda: storage.head("stuby", 3),
             lambda: list(storage.events("stuby")),
             lambda: storage.of_trial("stuby", 0),
             lambda: storage.latest_snapshot("stuby"),
@@ -98,6 +102,18 @@ class StorageContract:
         storage.create("study", "anew")
         assert storage.last("study") == -1
         assert late.spec("study") == "anew"
+        assert numbers(late) == []
+
+    def test_a_study_made_anew_has_another_log(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        late = handles()
+        first = late.head("study")
+        assert first.log
+        assert handles().head("study") == first == (first.log, -1, "")
+        storage.delete("study")
+        storage.create("study", "a spec")
+        assert late.head("study").log != first.log
+        with late.writing("study") as writer:
+            assert writer.head().log == storage.head("study").log
 
     # Events
 
@@ -112,6 +128,42 @@ class StorageContract:
             assert list(each.events("study")) == events_from(0, 3)
             assert each.last("study") == 2
             assert numbers(each, after=0) == [1, 2]
+
+    @pytest.mark.parametrize("first", [0, 2, 4, 2**40])
+    def test_what_leaves_a_hole_or_comes_twice_is_refused(self, storage: Storage, first: int) -> None:
+        append(storage, 3)
+
+        def wrong() -> None:
+            with storage.writing("study") as writer:
+                writer.append(events_from(first))
+
+        with pytest.raises(Conflict, match=rf"events of study 'study' must go on from number 3, got {first}"):
+            wrong()
+        with pytest.raises(Conflict, match="got 5 in place of 4"), storage.writing("study") as writer:
+            writer.append([*events_from(3), *events_from(5)])
+        assert numbers(storage) == [0, 1, 2]
+        append(storage)
+        assert numbers(storage) == [0, 1, 2, 3]
+
+    def test_marks_tell_events_apart(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        with storage.writing("study") as writer:
+            assert writer.head().mark == ""
+            writer.append(events_from(0, 3))
+            inside = [writer.head(number) for number in (0, 1, 2, 3)]
+            assert writer.head() == inside[2]
+        outside = [handles().head("study", number) for number in (0, 1, 2, 3)]
+        assert inside == outside
+        assert len({head.mark for head in outside}) == 4
+        assert [(head.last, bool(head.mark)) for head in outside] == [(2, True)] * 3 + [(2, False)]
+        assert handles().head("study") == outside[2]
+
+    def test_who_appended_is_kept_with_the_event(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        with storage.writing("study", by="host:7") as writer:
+            writer.append([Event(0, "ask", 0), Event(1, "ask", 1, by="somebody else")])
+        append(storage)
+        assert [event.by for event in handles().events("study")] == ["host:7", "somebody else", ""]
+        assert [event.by for event in handles().of_trial("study", 0)] == ["host:7"]
+        assert Event(0, "ask", 0, by="one") == Event(0, "ask", 0, by="another"), "for people to read"
 
     @pytest.mark.parametrize("problem", [ValueError, KeyboardInterrupt])
     def test_what_an_error_cut_short_is_not_there_at_all(
@@ -155,7 +207,8 @@ class StorageContract:
         with storage.writing("study") as writer:
             writer.append([Event(0, "ask", 0), Event(1, "ask", 1), Event(2, "expire", 0), Event(3, "tell", 0)])
         assert [event.kind for event in storage.of_trial("study", 0)] == ["ask", "expire", "tell"]
-        assert storage.of_trial("study", 9) == []
+        for nobody in (9, 2**31, 2**62, 2**63, 10**30, -1):
+            assert storage.of_trial("study", nobody) == []
         assert [event.number for event in storage.events("study", kinds=("tell", "expire"))] == [2, 3]
         assert [event.number for event in storage.events("study", 2, kinds=("tell", "expire"))] == [3]
 
@@ -173,6 +226,13 @@ class StorageContract:
                 writer.append(events_from(number))
                 writer.snapshot(number, data)
             assert handles().latest_snapshot("study") == (number, data)
+
+    # Time
+
+    def test_there_is_a_clock(self, storage: Storage) -> None:
+        """The server of the tests runs on this machine: its clock is the same."""
+        before = time.time()
+        assert before - 1.0 <= storage.now() <= time.time() + 1.0
 
     # Many at once
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import random
 import shutil
+import socket
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -15,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from conftest import LONG, Workers, wait_for
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -26,13 +32,16 @@ from test_study import Clock, events, replayed, state_of
 import paretoscout as ps
 from paretoscout.algorithms import Scout, Settings
 from paretoscout.algorithms.registry import resolve
-from paretoscout.errors import Conflict, InvalidInput, ParetoscoutError
+from paretoscout.errors import Conflict, InvalidInput, ParetoscoutError, StorageUnavailable, UnknownName
 from paretoscout.kernels.decisions import DOMINATED
-from paretoscout.storage import MemoryStorage, storage_of
+from paretoscout.storage import MemoryStorage, schema, storage_of
+from paretoscout.storage.sql import SQLStorage
+from paretoscout.storage.upkeep import backup, restore
 from paretoscout.streams import environment_stream
 from paretoscout.study import Study, Trial
 from paretoscout.study import study as study_module
 from paretoscout.study.replica import Replica
+from paretoscout.study.spec import StudySpec
 
 # Live and simulated
 
@@ -453,3 +462,244 @@ def test_forked_children_share_a_study(database: str) -> None:
     assert study.counts()["told"] == 2
     with pytest.raises(InvalidInput):
         study.tell(99, {"x": 1.0})
+
+
+# Logs that are not what a worker remembers
+
+
+def measure_some(study: Study, n: int) -> None:
+    for _ in range(n):
+        trial = study.ask()
+        study.tell(trial, outcome_of(trial.number, trial.arm))
+
+
+def test_a_worker_that_is_ahead_of_a_restored_backup_loads_again(database: str, tmp_path: Path) -> None:
+    storage = SQLStorage(database)
+    study, reader = new_study(storage), Study.load(storage=SQLStorage(database))
+    measure_some(study, 5)
+    backup(storage, tmp_path / "copy.db")
+    late = study.ask()
+    measure_some(study, 5)
+    assert reader.counts()["told"] == 10
+    restore(storage, tmp_path / "copy.db", StudySpec.of_text)
+    assert reader.counts()["told"] == 5
+    with pytest.raises(InvalidInput, match=f"trial must be one that was asked, got {late.number}"):
+        study.tell(late, outcome_of(late.number, late.arm))
+    measure_some(study, 3)
+    check(study, list(range(0, 16, 2)))
+    assert reader.counts()["told"] == 8
+
+
+@pytest.mark.parametrize("more", [0, 1, 20])
+def test_a_server_that_lost_its_last_commits_leaves_no_hole(database: str, more: int) -> None:
+    """Others may have gone on since, up to or beyond what the worker remembers."""
+    storage = SQLStorage(database)
+    study, other = new_study(storage), Study.load(storage=SQLStorage(database))
+    measure_some(study, 5)
+    with storage._transaction() as connection:
+        for table in (schema.events, schema.snapshots):
+            connection.execute(table.delete().where(table.c.number > 5))
+        mark = connection.scalar(sa.select(schema.events.c.mark).where(schema.events.c.number == 5))
+        connection.execute(schema.heads.update().values(last=5, mark=mark))
+    for _ in range(more):
+        assert other.ask().arm in MEANS
+    assert len(study.open) == more
+    assert study.counts() == Study.load(storage=SQLStorage(database)).counts()
+    measure_some(study, 2)
+    check(study, [0, 2, 4])
+    assert state_of(study) == state_of(other)
+
+
+@pytest.mark.parametrize("anew", ["the same", "another", "none"])
+def test_a_study_that_was_deleted_under_a_worker_is_not_written_to(storage: str, anew: str) -> None:
+    place = storage_of(storage)
+    study = new_study(place)
+    measure_some(study, 5)
+    trial = study.ask()
+    place.delete("study")
+    if anew == "none":
+        with pytest.raises(UnknownName):
+            study.tell(trial, outcome_of(trial.number, trial.arm))
+        return
+    fresh = new_study(place, seed=0 if anew == "the same" else 1)
+    measure_some(fresh, 8)
+    before = events(fresh)
+    for action in (
+        lambda: study.tell(trial, outcome_of(trial.number, trial.arm)),
+        lambda: study.ask(),
+        lambda: study.counts(),
+        lambda: study.withdraw("a"),
+    ):
+        with pytest.raises(Conflict, match="'study' was deleted and made anew since it was loaded here"):
+            action()
+    assert events(fresh) == before
+    measure_some(fresh, 2)
+    check(fresh, [])
+    assert Study.load(storage=place).counts()["told"] == 10
+
+
+def test_a_file_that_was_replaced_under_a_worker_is_noticed(tmp_path: Path) -> None:
+    study = new_study(tmp_path / "s.db")
+    measure_some(study, 5)
+    trial = study.ask()
+    new_study(tmp_path / "t.db").storage.close()
+    for path in tmp_path.glob("s.db*"):
+        path.unlink()
+    with pytest.raises(StorageUnavailable, match="is gone"):
+        study.tell(trial, outcome_of(trial.number, trial.arm))
+    (tmp_path / "t.db").rename(tmp_path / "s.db")
+    with pytest.raises(Conflict, match="made anew"):
+        study.tell(trial, outcome_of(trial.number, trial.arm))
+    assert Study.load(storage=tmp_path / "s.db").counts()["asked"] == 0
+
+
+def test_a_snapshot_ahead_of_the_log_or_of_any_kind_leads_to_a_replay(tmp_path: Path) -> None:
+    study = new_study(tmp_path / "s.db")
+    measure_some(study, 5)
+    ahead = state_of(study).replace(b'"number": 9', b'"number": 8')
+    foreign = new_study("memory", seed=9)
+    measure_some(foreign, 3)
+    for number, data in ((99, state_of(study)), (4, state_of(study)), (9, ahead), (9, state_of(foreign)), (9, b"PK")):
+        with study.storage.writing("study") as writer:
+            writer.snapshot(number, data)
+        fresh = Study.load(storage=tmp_path / "s.db")
+        assert fresh.counts()["told"] == 5
+        assert state_of(fresh) == replayed(study).dump()
+
+
+def test_who_told_is_kept(storage: str) -> None:
+    place = storage_of(storage)
+    study = new_study(place, worker="machine 7")
+    measure_some(study, 1)
+    measure_some(Study.load(storage=place), 1)
+    here = f"{socket.gethostname()}:{os.getpid()}"
+    assert [event.by for event in events(study)] == ["machine 7", "machine 7", here, here]
+    for wrong in ("two\nlines", "x" * 201, 7):
+        with pytest.raises(InvalidInput, match="worker of a study must be a text in one line, at most 200"):
+            Study(name="study", storage=place, worker=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [99, 2**31, 2**62])
+def test_a_trial_that_was_never_asked_is_refused_however_large_its_number(storage: str, number: int) -> None:
+    study = new_study(storage)
+    with pytest.raises(InvalidInput, match=f"trial must be one that was asked, got {number}"):
+        study.tell(number, {"x": 1.0, "y": 1.0})
+
+
+# Forks while threads are at work
+
+FORKS = """
+import os, sys, threading
+sys.path.insert(0, {tests!r})
+from paretoscout import Study
+from paretoscout.errors import ParetoscoutError
+from study_worker import new_study, outcome_of
+
+address = sys.argv[1]
+study = new_study(address)
+over = threading.Event()
+
+def measure(study):
+    trial = study.ask()
+    study.tell(trial, outcome_of(trial.number, trial.arm))
+
+def work(study):
+    while not over.is_set():
+        measure(study)
+        study.counts()
+
+measure(study)
+threads = [threading.Thread(target=work, args=(each,)) for each in (study, study, Study.load(storage=address))]
+for thread in threads:
+    thread.start()
+children = []
+for k in range(10):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            measure(study if k % 2 else Study.load(storage=address))
+            status = 0
+        except ParetoscoutError as problem:
+            print(problem, flush=True)
+            status = 2
+        finally:
+            os._exit(status)
+    children.append(child)
+ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+over.set()
+for thread in threads:
+    thread.join()
+print(ends, study.counts()["told"] >= 11)
+"""
+
+
+def test_children_forked_while_threads_are_in_a_study_work(database: str) -> None:
+    """The time limit is for a hang: all of it takes a second or two."""
+    code = FORKS.format(tests=str(Path(__file__).parent))
+    done = subprocess.run(
+        [sys.executable, "-c", code, database], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.stdout == f"{[0] * 10} True\n", done.stderr
+    check(Study.load(storage=database), [])
+
+
+TORN = """
+import os, sys, threading
+sys.path.insert(0, {tests!r})
+from paretoscout import Study
+from paretoscout.errors import ParetoscoutError
+from paretoscout.storage import forks
+from study_worker import new_study
+
+study = new_study(sys.argv[1])
+study.ask()
+forks.WAIT_SECONDS = 0.1
+entered, leave = threading.Event(), threading.Event()
+
+def stay():
+    with study._writing():
+        entered.set()
+        leave.wait()
+
+thread = threading.Thread(target=stay)
+thread.start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    for action in (study.ask, lambda: Study.load(storage=sys.argv[1])):
+        try:
+            action()
+        except ParetoscoutError as problem:
+            print(problem, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+leave.set()
+thread.join()
+print(study.ask().number)
+"""
+
+
+def test_a_child_forked_in_the_middle_of_a_study_is_told_at_once(database: str) -> None:
+    code = TORN.format(tests=str(Path(__file__).parent))
+    done = subprocess.run(
+        [sys.executable, "-c", code, database], capture_output=True, text=True, check=False, timeout=600
+    )
+    *said, last = done.stdout.splitlines()
+    assert len(said) == 2, done.stderr
+    for line in said:
+        assert line.startswith("studies cannot be used in this process: it was forked while another thread")
+    assert last == "1"
+
+
+def test_studies_of_schema_1_go_on(tmp_path: Path) -> None:
+    """What the version before showed of each study is what is counted now."""
+    data = Path(__file__).parent / "data"
+    file = tmp_path / "old.db"
+    file.write_bytes(gzip.decompress((data / "studies-schema-1.db.gz").read_bytes()))
+    SQLStorage(f"sqlite:///{file}", upgrade=True).close()
+    shown = json.loads((data / "studies-schema-1.json").read_text())
+    storage = storage_of(file)
+    assert set(shown) <= set(storage.names())
+    for name, was in shown.items():
+        assert len(list(Study.load(name, storage).observations())) == was["observations"], name

@@ -15,8 +15,8 @@ import numpy as np
 from . import checks
 from .algorithms.contract import Settings, Setup
 from .algorithms.registry import get, resolve
-from .algorithms.states import arrays_of, with_arrays
-from .errors import InvalidInput, NotSupported, UnreadableFile
+from .algorithms.states import arrays_of, check_state, with_arrays
+from .errors import InvalidInput, NotSupported, ParetoscoutError, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import per_state
@@ -79,6 +79,8 @@ class Session:
         if self.open:
             self._require("pending", "another question before the last one is answered")
         arm, ticket = self.kernels.choose(self.state, self.options, self.pending, self.rng)
+        if not 0 <= arm < self.setup.n_arms:  # only a state that somebody made up leads here
+            raise UnreadableFile(f"this session is not sound: it asks for arm {arm} of {self.setup.n_arms}")
         # the kernel overwrites its own ticket at the next choice
         question = Question(self.asked, int(arm), ticket.copy())
         self.open[self.asked] = question
@@ -161,20 +163,40 @@ class Session:
             setup: dict[str, Any] = {
                 name.removeprefix("setup."): value for name, value in arrays.items() if name.startswith("setup.")
             }
+            most = max((max(array.shape, default=0) for array in arrays.values()), default=0)
+            if max(header["setup"]["n_arms"], header["setup"]["n_metrics"]) > most:  # before it takes all memory
+                raise UnreadableFile("the arrays of this session do not fit its setup")
             session = cls(get(header["algorithm"]).settings(**settings), Setup(**header["setup"], **setup))
-            for name, fresh in arrays_of(session.state, "state.").items():
-                array = arrays[name]
-                if (fresh.dtype, fresh.shape[1:]) != (array.dtype, array.shape[1:]) or len(fresh) > len(array):
-                    raise UnreadableFile("the arrays of this session do not fit its setup")
-            session.state = with_arrays(session.state, arrays, "state.")
+            session.state = session._state_of({name: np.ascontiguousarray(array) for name, array in arrays.items()})
             session.rng.bit_generator.state = header["rng"]
-            session.asked = header["asked"]
+            session.asked = checks.whole("asked of this session", header["asked"], least=0)
             for number, arm, ticket in header["open"]:
-                session.open[number] = Question(number, arm, np.array(ticket, float))
+                checks.whole("number of an open question", number, least=0, most=session.asked - 1)
+                checks.whole("arm of an open question", arm, least=0, most=session.setup.n_arms - 1)
+                values = checks.floats("ticket of an open question", ticket)
+                if values.shape != (session.kernels.ticket_size,):
+                    raise UnreadableFile(f"ticket of an open question must be {session.kernels.ticket_size} numbers")
+                session.open[number] = Question(number, arm, values)
                 session.pending[arm] += 1
-        except (KeyError, TypeError) as missing:
-            raise UnreadableFile(f"this session is not complete: {missing}") from missing
+            tickets = [question.ticket for question in session.open.values()]
+            check_state(session.state, session.setup.n_arms, session.setup.n_metrics, tickets)
+        except ParetoscoutError as problem:
+            raise UnreadableFile(f"this session cannot be read: {problem}") from problem
+        except Exception as problem:  # whatever is wrong with bytes that anybody may have written
+            raise UnreadableFile(f"this session is not complete: {problem!r}") from problem
         return session
+
+    def _state_of(self, arrays: dict[str, Any]) -> Any:
+        """Return a state made of arrays from outside, if they have the shapes that kernels expect."""
+        grown = set()
+        for name, fresh in arrays_of(self.state, "state.").items():
+            array, shape = arrays[name], fresh.shape
+            if self.kernels.grows and len(fresh) == 0:
+                grown.add(len(array))
+                shape = (len(array), *shape[1:])
+            if (fresh.dtype, shape) != (array.dtype, array.shape) or len(grown) > 1:
+                raise UnreadableFile("the arrays of this session do not fit its setup")
+        return with_arrays(self.state, arrays, "state.")
 
     def _require(self, ability: str, what: str) -> None:
         if not getattr(self.kernels.accepts, ability):

@@ -378,6 +378,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("arms", "arm", "arm", "code")},
             accepts=Accepts(pending=True, unasked=True),
         ),
     ),

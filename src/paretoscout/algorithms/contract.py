@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from .. import checks
 from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.dispatch import Basis, Verdicts, implement
+from .states import declare
 
 #: What of delta goes to the arms there are at the beginning; of the rest, the r-th addition of arms gets RESERVE / 2^r.
 AT_THE_BEGINNING, RESERVE = 0.95, 0.05
@@ -204,9 +205,17 @@ class Kernels:
     # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
     judge_anew: Callable[[Any, Any], None] | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
+    # what arrays of whole numbers hold whose names do not tell, see states.py: a role, or one for each entry
+    ranges: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         implement(self.state, choose=self.choose, update=self.update, done=self.done)
+        declare(self.state, self.ranges)
+
+    @property
+    def grows(self) -> bool:
+        """Whether states get longer with their samples."""
+        return self.reserve is not _fixed_size
 
 
 #: What an algorithm sets out to do, and what people are told of its answer where delta means nothing.

@@ -213,7 +213,16 @@ SR = Algorithm(
     guarantees=False,
     settings=EGESR,
     init=init_sr,
-    kernels=(Kernels(state=EGEState, choose=choose, update=update, verdicts=verdicts, done=done),),
+    kernels=(
+        Kernels(
+            state=EGEState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            ranges={"counters": ("count", "arms", "place")},
+        ),
+    ),
     kind="fixed budget",
     uses_eps=False,
 )

@@ -402,6 +402,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("count", "arms", "arms", "arms")},
             accepts=Accepts(unasked=True),
             assumes="means drawn from the prior or, with width=rkhs, of a norm of at most {norm}",
         ),

@@ -479,6 +479,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("count", "arms", "count", "place", "arms")},
             assumes="means linear in the contexts, where there are any",
         ),
     ),

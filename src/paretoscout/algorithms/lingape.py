@@ -265,6 +265,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("count", "count", "arm", "arm")},
             assumes=LINEAR + ", with parameters of a known largest norm",
         ),
     ),

@@ -249,6 +249,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("count", "arms", "arms", "place")},
             accepts=Accepts(pending=True, unasked=True),
         ),
     ),

@@ -261,6 +261,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("arms", "arms", "place")},
             accepts=Accepts(pending=True, unasked=True),
         ),
     ),

@@ -345,6 +345,10 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={
+                "counters": ("count", "count", "samples", "code", "arms", "arms", "count"),
+                "ticket": ("code", "code", "feature", "place", "real", "real"),
+            },
             ticket_size=6,
             reserve=reserve,
         ),

@@ -580,6 +580,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("count", "code", "count", "count", "arms", "code")},
             accepts=Accepts(pending=True, unasked=True),
             assumes="means linear in the contexts, where there are any",
         ),

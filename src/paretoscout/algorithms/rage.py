@@ -259,5 +259,15 @@ ALGORITHM = Algorithm(
     one_metric=True,
     settings=RAGE,
     init=init,
-    kernels=(Kernels(state=RAGEState, choose=choose, update=update, verdicts=verdicts, done=done, assumes=LINEAR),),
+    kernels=(
+        Kernels(
+            state=RAGEState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            assumes=LINEAR,
+            ranges={"counters": ("count", "arms", "arms")},
+        ),
+    ),
 )

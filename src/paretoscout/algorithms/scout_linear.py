@@ -763,6 +763,7 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_anew=judge_anew,
+    ranges={"counters": ("count", "arms", "count")},
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",
     pools_noise=True,

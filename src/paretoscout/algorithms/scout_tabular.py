@@ -772,5 +772,6 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_anew=judge_anew,
+    ranges={"counters": ("count", "arms", "count", "count")},
     accepts=Accepts(pending=True, unasked=True, missing=True),
 )

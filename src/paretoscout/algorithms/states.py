@@ -1,11 +1,82 @@
-"""States: NamedTuples of arrays, and of other states."""
+"""States: NamedTuples of arrays, and of other states. And what the whole numbers in them may be.
+
+Kernels use many of these as places in other arrays and do not check them. So a state that comes from outside is checked
+before any kernel sees it, and every array of whole numbers has a role: by its name, or by what its algorithm declares
+(`Kernels.ranges`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from ..errors import UnreadableFile
+
+#: What an array of whole numbers holds, by its name. What each role allows: see `check_state`.
+ROLES: dict[str, tuple[str, ...]] = {
+    "arm": (
+        *("active", "beaten_by", "best", "blocker", "first", "front", "leaders", "members", "nearest", "pivots"),
+        *("rival", "scratch", "second", "standing", "worst"),
+    ),
+    "code": (*("excused", "on_front", "piloted", "presence", "rejected", "route", "sigma_bounded", "status"),),
+    "count": (
+        *("checked_pulls", "counts", "drawn", "due", "explored", "left", "planned", "pool_uses", "pulls", "quota"),
+        *("samples", "test_at"),
+    ),
+    "feature": ("fit_reach", "mix_reach", "reach", "shifted_reach", "start"),
+    "features": ("stop",),
+    "metric": ("metric_of", "tried"),
+    "sample": ("pool_before", "pool_cursor", "pool_last", "pool_next", "pool_start"),
+    "pair": ("n_listed",),
+}
+_role_of = {name: role for role, names in ROLES.items() for name in names}
+_declared: dict[type, Mapping[str, str | tuple[str, ...]]] = {}
+
+
+def declare(state: type, ranges: Mapping[str, str | tuple[str, ...]]) -> None:
+    """Say what arrays of a class of states hold whose names do not tell: a role, or one for each entry."""
+    _declared[state] = ranges
+
+
+def roles_of(state: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray, str | tuple[str, ...] | None]]:
+    """Yield name, array and role (None: nobody said) of all arrays that kernels may take places from."""
+    declared = _declared.get(type(state), {})
+    for name, part in state._asdict().items():
+        if not isinstance(part, np.ndarray):
+            yield from roles_of(part, f"{prefix}{name}.")
+        elif part.dtype.kind in "iu" or name in declared:
+            yield prefix + name, part, declared.get(name, _role_of.get(name))
+
+
+def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.ndarray] = ()) -> None:
+    """Refuse a state from outside, or a ticket, in which a number is not what it can be."""
+    arrays = arrays_of(state)
+    features = [len(array) for name, array in arrays.items() if _role_of.get(name.rpartition(".")[2]) == "feature"]
+    n_features, n_samples = max(features, default=0), len(arrays.get("pool_next", ()))
+    allowed: dict[str, tuple[float, float]] = {
+        "arm": (-1, n_arms - 1),  # -1: none
+        "place": (0, n_arms - 1),  # in a list of arms, or an arm that is there
+        "arms": (0, n_arms),  # how many of them
+        "code": (0, 3),
+        "count": (-1, 2**53),
+        "feature": (0, n_features - 1),
+        "features": (0, n_features),
+        "metric": (-1, n_metrics),
+        "sample": (-1, n_samples - 1),
+        "samples": (0, n_samples),
+        "pair": (0, len(arrays.get("design.first", ()))),
+        "real": (-1e300, 1e300),
+    }
+    declared = _declared.get(type(state), {})
+    checked = [*roles_of(state), *(("ticket", ticket, declared.get("ticket", "real")) for ticket in tickets)]
+    for name, array, role in checked:
+        parts = zip(array, role, strict=True) if isinstance(role, tuple) else [(array, role or "count")]
+        for part, each in parts:
+            low, high = allowed[each]
+            if np.size(part) and not (low <= np.min(part) and np.max(part) <= high):
+                raise UnreadableFile(f"{name} must be from {low:g} to {high:g}, got {part}")
 
 
 def copy_state(state: Any) -> Any:

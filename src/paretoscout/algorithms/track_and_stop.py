@@ -359,6 +359,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("count", "arms", "count", "count", "arms")},
             accepts=Accepts(pending=True, unasked=True),
             assumes="noise independent between metrics",
         ),

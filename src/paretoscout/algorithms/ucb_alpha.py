@@ -185,6 +185,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
+            ranges={"counters": ("arms", "arm")},
             accepts=Accepts(unasked=True),
         ),
     ),

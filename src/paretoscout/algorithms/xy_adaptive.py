@@ -220,6 +220,14 @@ ALGORITHM = Algorithm(
     settings=XYAdaptive,
     init=init,
     kernels=(
-        Kernels(state=XYAdaptiveState, choose=choose, update=update, verdicts=verdicts, done=done, assumes=LINEAR),
+        Kernels(
+            state=XYAdaptiveState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            assumes=LINEAR,
+            ranges={"counters": ("count", "arms", "features")},
+        ),
     ),
 )

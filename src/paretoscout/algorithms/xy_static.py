@@ -207,7 +207,17 @@ G_ALLOCATION = Algorithm(
     one_metric=True,
     settings=GAllocation,
     init=init_g,
-    kernels=(Kernels(state=StaticState, choose=choose, update=update, verdicts=verdicts, done=done, assumes=LINEAR),),
+    kernels=(
+        Kernels(
+            state=StaticState,
+            choose=choose,
+            update=update,
+            verdicts=verdicts,
+            done=done,
+            assumes=LINEAR,
+            ranges={"counters": ("count", "count", "place")},
+        ),
+    ),
 )
 
 XY_ALLOCATION = replace(

@@ -1,13 +1,22 @@
-"""`paretoscout studies`, `add-arm`, `withdraw`, `delete`, `db upgrade`: looking after studies."""
+"""`paretoscout studies`, `add-arm`, `withdraw`, `delete`, `db ...`: looking after studies."""
 
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import values
 from .options import JSON_HELP, found, load, storage_option, study_options
+
+if TYPE_CHECKING:
+    from ..storage.sql import SQLStorage
+    from ..storage.upkeep import Damage
+
+DAMAGED_EXIT = 6  # a promise failed
 
 
 @click.command(name="add-arm", short_help="Add options to a study.")
@@ -40,26 +49,32 @@ def withdraw(arm: str, reason: str, storage: str, name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
 @storage_option
 def studies(as_json: bool, storage: str) -> None:
-    """List the studies in a storage: name, options, metrics."""
+    """List the studies in a storage: name, options, metrics. One that cannot be read is listed with the reason."""
+    from ..errors import ParetoscoutError
     from ..storage import storage_of
-    from ..study import Study
+    from ..study.spec import StudySpec
 
-    place = storage_of(found(storage))
-    rows = [Study.load(name, place).spec for name in place.names()]
+    listed: list[dict[str, Any]] = []
+    for name, text in storage_of(found(storage)).specs().items():
+        try:
+            if not isinstance(text, str):
+                raise text
+            spec = StudySpec.of_text(text, name)
+        except ParetoscoutError as problem:
+            listed.append({"name": name, "unreadable": str(problem)})
+            continue
+        metrics = {metric.name: metric.direction for metric in spec.metrics}
+        listed.append({"name": name, "arms": list(spec.arms), "metrics": metrics})
     if as_json:
-        listed = [
-            {
-                "name": name,
-                "arms": list(spec.arms),
-                "metrics": {metric.name: metric.direction for metric in spec.metrics},
-            }
-            for name, spec in zip(place.names(), rows, strict=True)
-        ]
         click.echo(json.dumps(listed, indent=2))
         return
-    for name, spec in zip(place.names(), rows, strict=True):
-        metrics = ", ".join(f"{metric.name} {metric.direction}" for metric in spec.metrics)
-        click.echo(f"{click.style(name, bold=True)}  {len(spec.arms)} options; {metrics}")
+    for each in listed:
+        if "unreadable" in each:
+            shown = f"unreadable: {each['unreadable']}"
+        else:
+            metrics_shown = ", ".join(f"{name} {direction}" for name, direction in each["metrics"].items())
+            shown = f"{len(each['arms'])} options; {metrics_shown}"
+        click.echo(f"{click.style(each['name'], bold=True)}  {shown}")
 
 
 @click.command(short_help="Delete a study and all its measurements.")
@@ -68,11 +83,20 @@ def studies(as_json: bool, storage: str) -> None:
 @storage_option
 def delete(name: str, yes: bool, storage: str) -> None:
     """Delete a study and all its measurements. They are gone then: export them first."""
-    study = load(storage, name)
+    from ..errors import ParetoscoutError, UnknownName
+    from ..storage import storage_of
+
+    place = storage_of(found(storage))
     if not yes:
-        counts = study.counts()
-        click.confirm(f"delete study {name!r} with {counts['told'] + counts['imported']:,} measurements?", abort=True)
-    study.storage.delete(name)
+        try:
+            counts = load(storage, name).counts()
+            shown = f"with {counts['told'] + counts['imported']:,} measurements"
+        except UnknownName:
+            raise
+        except ParetoscoutError:
+            shown = "which cannot be read"
+        click.confirm(f"delete study {name!r} {shown}?", abort=True)
+    place.delete(name)
     click.echo(f"deleted: {name}")
 
 
@@ -84,10 +108,110 @@ def db() -> None:
 @db.command()
 @storage_option
 def upgrade(storage: str) -> None:
-    """Bring a storage that an older version made up to date. Make a copy before."""
-    from ..storage.schema import VERSION
-    from ..storage.sql import SQLStorage
+    """Bring a storage that an older version made up to date. Workers of this version wait meanwhile; end older ones.
 
-    place = found(storage)
-    SQLStorage(place if "://" in place else f"sqlite:///{place}", upgrade=True).close()
-    click.echo(f"{place}: schema {VERSION}, up to date")
+    Make a copy before.
+    """
+    from ..storage.schema import VERSION
+
+    _opened(found(storage), upgrade=True).close()
+    click.echo(f"{storage}: schema {VERSION}, up to date")
+
+
+@db.command()
+@storage_option
+def check(storage: str) -> None:
+    """Look for what is damaged: bits that flipped, events that are missing, settings that cannot be read.
+
+    Exit code 6 if there is something.
+    """
+    from ..storage.upkeep import damages
+    from ..study.spec import StudySpec
+
+    place = _opened(found(storage))
+    damaged = damages(place, StudySpec.of_text)
+    _show_damaged(storage, damaged)
+    if not damaged:
+        click.echo(f"{storage}: {len(place.names())} studies, all sound")
+
+
+@db.command()
+@click.option("--dropped", metavar="FILE", help="Where to keep what is dropped. [default: beside the storage]")
+@click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@storage_option
+def repair(dropped: str | None, yes: bool, storage: str) -> None:
+    """Keep what is sound: cut each damaged study before its first damaged event, and say what is dropped.
+
+    What is dropped is kept in a file, a line of JSON for each event. If there is a backup, restore that instead.
+    """
+    from ..storage.upkeep import damages
+    from ..storage.upkeep import repair as repaired
+    from ..study.spec import StudySpec
+
+    place = _opened(found(storage))
+    damaged = damages(place, StudySpec.of_text)
+    cut = [damage for damage in damaged if damage.first is not None]
+    if cut and not yes:
+        for damage in cut:
+            click.echo(f"{damage}")
+        click.confirm("drop these events and all that came after them in their studies?", abort=True)
+    beside = f"{place.address.path or 'paretoscout'}.dropped-{time.strftime('%Y%m%dT%H%M%S')}.jsonl"
+    file = Path(dropped or beside)
+    done, left = repaired(place, file, StudySpec.of_text) if cut else ([], damaged)
+    for line in done:
+        click.echo(line)
+    if file.exists() and done:
+        click.echo(f"dropped events are kept in {file}")
+    _show_damaged(storage, left)
+    if not left:
+        click.echo(f"{storage}: all sound" + ("" if done else ", nothing to repair"))
+
+
+@db.command()
+@click.argument("file")
+@storage_option
+def backup(file: str, storage: str) -> None:
+    """Copy all studies, as they are at this moment, to a new FILE (SQLite). Others may go on working meanwhile."""
+    from ..storage.upkeep import backup as copied
+
+    copied(_opened(found(storage)), Path(file))
+    click.echo(f"{storage}: copied to {file}")
+
+
+@db.command()
+@click.argument("file")
+@click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@storage_option
+def restore(file: str, yes: bool, storage: str) -> None:
+    """Put back what `db backup` copied to FILE: all studies of the storage are replaced by those of the copy.
+
+    Workers need not stop: they notice, and go on from there.
+    """
+    from ..storage import check_is_there
+    from ..storage.upkeep import restore as put_back
+    from ..study.spec import StudySpec
+
+    check_is_there(file)
+    place = _opened(storage)
+    names = place.names()
+    if names and not yes:
+        click.confirm(f"replace the {len(names)} studies in {storage}?", abort=True)
+    put_back(place, Path(file), StudySpec.of_text)
+    click.echo(f"{storage}: {len(place.names())} studies restored from {file}")
+
+
+def _opened(storage: str, upgrade: bool = False) -> SQLStorage:
+    from ..errors import InvalidInput
+    from ..storage.sql import SQLStorage, file_url
+
+    if storage == "memory":
+        raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
+    return SQLStorage(storage if "://" in storage else file_url(storage), upgrade=upgrade)
+
+
+def _show_damaged(storage: str, damaged: list[Damage]) -> None:
+    for damage in damaged:
+        click.echo(f"{damage}", err=True)
+    if damaged:
+        click.echo(f"{storage}: damaged. Restore a backup (db restore), or keep what is sound (db repair)", err=True)
+        raise SystemExit(DAMAGED_EXIT)

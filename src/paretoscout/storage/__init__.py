@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import unquote
 
 from ..errors import InvalidInput
-from .contract import Event, Storage, Writer
+from .contract import Event, Head, Storage, Writer
 from .memory import MemoryStorage
 
-__all__ = ["Event", "MemoryStorage", "Storage", "Writer", "check_is_there", "storage_of"]
+__all__ = ["Event", "Head", "MemoryStorage", "Storage", "Writer", "check_is_there", "storage_of"]
 
 
 def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
     """Return the storage that is meant: one that is there, "memory", a file name, or the address of a database.
 
-    Without `make`, a file that is not there is refused instead of made.
+    Without `make`, a file that is not there is refused instead of made. All who name the same database
+    share one storage.
 
     >>> storage_of("memory")
     <MemoryStorage>
     """
     if isinstance(where, Storage):
         return where
-    if not isinstance(where, (str, Path)) or not str(where) or "\0" in str(where):
-        raise InvalidInput(f"storage must be a text without NUL, a path or a storage, got {where!r}")
+    if not isinstance(where, (str, Path)) or not str(where):
+        raise InvalidInput(f"storage must be a text, a path or a storage, got {where!r}")
+    if "\0" in str(where):
+        raise InvalidInput(f"storage must be a name without NUL characters, got {str(where)!r}")
     if str(where) == "memory":
         return MemoryStorage()
     if not make:
         check_is_there(str(where))
-    from .sql import SQLStorage, file_url  # SQLAlchemy takes a while to import
+    from .sql import file_url, shared  # SQLAlchemy takes a while to import
 
-    return SQLStorage(str(where) if "://" in str(where) else file_url(str(where)))
+    return shared(str(where) if "://" in str(where) else file_url(str(where)))
 
 
 def check_is_there(where: str) -> None:
     """Refuse a file that is not there: opening would make it."""
+    if "\0" in where:
+        raise InvalidInput(f"storage must be a name without NUL characters, got {where!r}")
     if "://" not in where or where.startswith("sqlite:///"):
-        path = Path(where.removeprefix("sqlite:///").partition("?")[0])
+        address = where.startswith("sqlite:///")
+        path = Path(unquote(where.removeprefix("sqlite:///").partition("?")[0]) if address else where)
         if not path.exists():
             raise InvalidInput(f"no studies here: there is no file {path}. Name the one they are in, or create a study")

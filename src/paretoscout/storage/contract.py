@@ -2,7 +2,9 @@
 
 A study is a specification (text, fixed at its creation) and a log of events. The log is the truth: everything else can
 be computed from it. Events are numbered 0, 1, 2, ... without holes, are never changed and never removed (unless the
-whole study is deleted). A snapshot is a shortcut: bytes that stand for all events up to a number.
+whole study is deleted, or a person restores a backup or repairs what is damaged). A snapshot is a shortcut: bytes that
+stand for all events up to a number. Every log has an identity, drawn at random when it is begun: who remembers it
+notices that the study was deleted and made anew under the same name.
 
 Every back end keeps these promises, and `tests/storage_contract.py` holds each of them to it:
 
@@ -11,6 +13,13 @@ Every back end keeps these promises, and `tests/storage_contract.py` holds each 
 * Of all who want to write to one study, one is inside `writing` at a time; the others wait. Writers of different
   studies may wait for one another too.
 * Inside `writing`, `events` shows everything up to this moment: nobody can append in between.
+* Events go on from the last one: what would leave a hole, or come twice, is refused, and nothing of it is kept.
+* `head` tells whether a log is still the one that somebody remembers: its identity and the mark of an event are the
+  same only if all events up to it are. A server that lost its last commits, or a backup that was put back, shows there.
+* What was damaged since it was written is not read as if it were sound: `UnreadableFile` names the study and the event.
+* A place that is gone, or is another one now (a file that was removed or replaced), is noticed before anything is
+  acknowledged: `StorageUnavailable`.
+* `now` is one clock for all who use the storage, as far as there is one: that of the server, else of this machine.
 * Readers never make a writer wait, and never see half of what was appended together.
 * A name is taken by one study at a time, whoever creates it first.
 * Values come back as they went in, floats to the last bit.
@@ -18,12 +27,13 @@ Every back end keeps these promises, and `tests/storage_contract.py` holds each 
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from ..errors import Conflict, UnreadableFile
 
 #: Kinds of events. See `study/replica.py` for what each does.
 KINDS = ("ask", "tell", "fail", "expire", "give-up", "data", "arms")
@@ -34,7 +44,8 @@ class Event:
     """Something that happened to a study.
 
     number: its place in the log. kind: one of KINDS. trial: the trial it is about, if it is about one. body: what is to
-    be known about it, plain values only. at: when, in seconds since 1970 (UTC), for people to read.
+    be known about it, plain values only. at: when, in seconds since 1970 (UTC), for people to read. by: who appended
+    it, for people to read; two events that differ in nothing else are the same.
     """
 
     number: int
@@ -42,6 +53,17 @@ class Event:
     trial: int | None = None
     body: dict[str, Any] = field(default_factory=dict)
     at: float = 0.0
+    by: str = field(default="", compare=False)
+
+
+class Head(NamedTuple):
+    """Where a log stands. log: its identity. last: the number of its last event, or -1. mark: of the event that was
+    asked about, "" if it is not there: no two events that were ever appended to a log have the same.
+    """
+
+    log: str
+    last: int
+    mark: str
 
 
 class Writer(ABC):
@@ -52,8 +74,12 @@ class Writer(ABC):
         """Return the events with numbers above `after`, in order, those just appended too."""
 
     @abstractmethod
+    def head(self, number: int | None = None) -> Head:
+        """Return where the log stands, with the mark of an event; None: of the last one, those just appended too."""
+
+    @abstractmethod
     def append(self, events: Sequence[Event]) -> None:
-        """Add events at the end of the log; their numbers go on from the last one."""
+        """Add events at the end of the log; if their numbers do not go on from the last one, raise `Conflict`."""
 
     @abstractmethod
     def snapshot(self, number: int, data: bytes) -> None:
@@ -72,16 +98,23 @@ class Storage(ABC):
         """Return the names of all studies, oldest first."""
 
     @abstractmethod
+    def specs(self) -> dict[str, str | UnreadableFile]:
+        """Return the specifications of all studies, oldest first; of one that is damaged, what is wrong with it."""
+
+    @abstractmethod
     def spec(self, name: str) -> str:
         """Return the specification of a study, or raise `UnknownName`."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Remove a study and all that belongs to it, or raise `UnknownName`."""
+        """Remove a study and all that belongs to it, readable or not, or raise `UnknownName`."""
 
     @abstractmethod
-    def writing(self, name: str) -> AbstractContextManager[Writer]:
-        """Give the right to append to a study; what was appended is kept when the block ends without an error."""
+    def writing(self, name: str, by: str = "") -> AbstractContextManager[Writer]:
+        """Give the right to append to a study; what was appended is kept when the block ends without an error.
+
+        by: who appends, kept with each event that does not say it itself.
+        """
 
     @abstractmethod
     def events(self, name: str, after: int = -1, kinds: Sequence[str] | None = None) -> Iterator[Event]:
@@ -92,16 +125,30 @@ class Storage(ABC):
         """Return the events that are about a trial, in order."""
 
     @abstractmethod
+    def head(self, name: str, number: int | None = None) -> Head:
+        """Return where a log stands, with the mark of an event; None: of the last one."""
+
     def last(self, name: str) -> int:
         """Return the number of the last event; -1 if there is none."""
+        return self.head(name).last
 
     @abstractmethod
     def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
         """Return the newest snapshot and its number, if there is one."""
 
+    @abstractmethod
     def now(self) -> float:
-        """Return what time it is, in seconds since 1970 (UTC)."""
-        return time.time()
+        """Return the time in seconds since 1970 (UTC), by the clock that all who use the storage have in common."""
 
     def close(self) -> None:  # noqa: B027 - nothing to let go of, unless a back end says so
         """Let go of files and connections. The storage can be used again all the same."""
+
+
+def check_follows(name: str, last: int, events: Sequence[Event]) -> None:
+    """Refuse events that would leave a hole in a log, or come twice."""
+    for number, event in enumerate(events, last + 1):
+        if event.number != number:
+            raise Conflict(
+                f"events of study {name!r} must go on from number {last + 1}, got {event.number} in place of {number}: "
+                "nothing was appended"
+            )

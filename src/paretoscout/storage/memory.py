@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ..errors import NameTaken, UnknownName
-from .contract import Event, Storage, Writer
+from ..errors import NameTaken, UnknownName, UnreadableFile
+from .contract import Event, Head, Storage, Writer, check_follows
 
 
 @dataclass
 class _Kept(Writer):
+    name: str
     spec: str
+    log_id: str = field(default_factory=lambda: secrets.token_hex(16))
     log: list[Event] = field(default_factory=list)
     snapshots: list[tuple[int, bytes]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     waiting: list[Event] = field(default_factory=list)  # appended, not yet kept
     waiting_snapshot: tuple[int, bytes] | None = None
+    by: str = ""
 
     def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
         later = [*self.log[after + 1 :], *(event for event in self.waiting if event.number > after)]
         return [event for event in later if kinds is None or event.kind in kinds]
 
+    def head(self, number: int | None = None) -> Head:
+        return self.head_of(len(self.log) + len(self.waiting) - 1, number)
+
+    def head_of(self, last: int, number: int | None) -> Head:
+        """Nothing in memory is ever lost: the number of an event says which it is."""
+        asked = last if number is None else number
+        return Head(self.log_id, last, str(asked) if 0 <= asked <= last else "")
+
     def append(self, events: Sequence[Event]) -> None:
-        self.waiting += events
+        check_follows(self.name, self.head().last, events)
+        self.waiting += [event if event.by else replace(event, by=self.by) for event in events]
 
     def snapshot(self, number: int, data: bytes) -> None:
         self.waiting_snapshot = number, data
@@ -45,10 +59,13 @@ class MemoryStorage(Storage):
         with self._lock:
             if name in self._studies:
                 raise NameTaken(name)
-            self._studies[name] = _Kept(spec)
+            self._studies[name] = _Kept(name, spec)
 
     def names(self) -> list[str]:
         return list(self._studies)
+
+    def specs(self) -> dict[str, str | UnreadableFile]:
+        return {name: kept.spec for name, kept in list(self._studies.items())}
 
     def spec(self, name: str) -> str:
         return self._of(name).spec
@@ -59,12 +76,15 @@ class MemoryStorage(Storage):
             del self._studies[name]
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Writer]:
+    def writing(self, name: str, by: str = "") -> Iterator[Writer]:
         kept = self._of(name)
         with kept.lock:
-            kept.waiting, kept.waiting_snapshot = [], None
+            if self._studies.get(name) is not kept:
+                raise UnknownName("study", name, self._studies)
+            kept.waiting, kept.waiting_snapshot, kept.by = [], None, by
             yield kept
             kept.log += kept.waiting
+            kept.waiting = []
             if kept.waiting_snapshot is not None:
                 kept.snapshots = [*kept.snapshots[-1:], kept.waiting_snapshot]
 
@@ -74,8 +94,12 @@ class MemoryStorage(Storage):
     def of_trial(self, name: str, trial: int) -> list[Event]:
         return [event for event in self._of(name).log if event.trial == trial]
 
-    def last(self, name: str) -> int:
-        return len(self._of(name).log) - 1
+    def head(self, name: str, number: int | None = None) -> Head:
+        kept = self._of(name)
+        return kept.head_of(len(kept.log) - 1, number)
+
+    def now(self) -> float:
+        return time.time()
 
     def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
         snapshots = self._of(name).snapshots

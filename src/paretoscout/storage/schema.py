@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
 
 import sqlalchemy as sa
 
 from ..errors import StorageUnavailable
 
 #: Raise it with every change of the tables, and add the step to MIGRATIONS.
-VERSION = 1
+VERSION = 2
 
 tables = sa.MetaData()
 about = sa.Table(
@@ -24,17 +26,29 @@ studies = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("log", sa.Text, nullable=False),  # identity of the log
+    sa.Column("mark", sa.Text, nullable=False),
     sqlite_autoincrement=True,  # the number of a study that was deleted is never given to another one
+)
+#: Where each log ends: pages of a damaged file may be lost, and the last events with them, without a trace.
+heads = sa.Table(
+    "heads",
+    tables,
+    sa.Column("study", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True, autoincrement=False),
+    sa.Column("last", sa.BigInteger, nullable=False),
+    sa.Column("mark", sa.Text, nullable=False),  # of the last event
 )
 events = sa.Table(
     "events",
     tables,
     sa.Column("study", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("trial", sa.Integer),
+    sa.Column("trial", sa.BigInteger),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("at", sa.Double, nullable=False),
+    sa.Column("worker", sa.Text, nullable=False),
+    sa.Column("mark", sa.Text, nullable=False),
     sa.Index("events_of_trial", "study", "trial"),
     sqlite_with_rowid=False,
 )
@@ -42,47 +56,118 @@ snapshots = sa.Table(
     "snapshots",
     tables,
     sa.Column("study", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True),
     sa.Column("data", sa.LargeBinary, nullable=False),
 )
 
+PAGE = 20_000  # rows at once
+
+
+def new_identity() -> str:
+    """Return the identity of a new log."""
+    return secrets.token_hex(16)
+
+
+def mark_of(*parts: object) -> str:
+    """Return the checksum of a row: what it says, together with the identity of its log.
+
+    It stands for itself, not for the rows before it: whoever reads one event can check it without the others. With the
+    identity in it, a row of another study, or of one that had the same name before, does not pass for one of this.
+    """
+    return blake2b("\n".join(map(str, parts)).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def mark_of_study(log: str, name: str, spec: str) -> str:
+    """Return the checksum of a study's name and settings."""
+    return mark_of(log, name, spec)
+
+
+def mark_of_event(log: str, number: int, kind: str, trial: int | None, body: str, at: float | None, worker: str) -> str:
+    """Return the checksum of an event; the body is the text that is stored."""
+    return mark_of(log, number, kind, trial, at, worker, body)
+
+
+def _to_2(connection: sa.Connection) -> None:
+    """Logs get an identity, rows a checksum, and events say who appended them.
+
+    The table of events is made anew, without defaults: a worker of the older version that is still at work is refused,
+    instead of appending what has no checksum.
+    """
+    connection.execute(sa.text("ALTER TABLE studies ADD COLUMN log TEXT NOT NULL DEFAULT ''"))
+    connection.execute(sa.text("ALTER TABLE studies ADD COLUMN mark TEXT NOT NULL DEFAULT ''"))
+    connection.execute(sa.text("DROP INDEX events_of_trial"))
+    connection.execute(sa.text("ALTER TABLE events RENAME TO events_1"))
+    events.create(connection)
+    heads.create(connection)
+    page = sa.text(
+        "SELECT study, number, kind, trial, body, at FROM events_1 WHERE study = :study AND number > :after "
+        f"ORDER BY number LIMIT {PAGE}"
+    ).columns(at=sa.Double)
+    for study in connection.execute(sa.select(studies.c.id, studies.c.name, studies.c.spec)).all():
+        log = new_identity()
+        mark = mark_of_study(log, study.name, study.spec)
+        connection.execute(studies.update().where(studies.c.id == study.id).values(log=log, mark=mark))
+        after, end = -1, ""
+        while rows := connection.execute(page, {"study": study.id, "after": after}).all():
+            marks = [mark_of_event(log, row.number, row.kind, row.trial, row.body, row.at, "") for row in rows]
+            new = [{**row._mapping, "worker": "", "mark": mark} for row, mark in zip(rows, marks, strict=True)]
+            connection.execute(events.insert(), new)
+            after, end = rows[-1].number, marks[-1]
+        connection.execute(heads.insert(), {"study": study.id, "last": after, "mark": end})
+    connection.execute(sa.text("DROP TABLE events_1"))
+
+
 #: From version n to n + 1, for each n that was ever released.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_2}
 
 
-def prepare(engine: sa.Engine, upgrade: bool) -> None:
+def prepare(engine: sa.Engine, shown: str, upgrade: bool, read_only: bool = False) -> None:
     """Make the tables in an empty database; refuse one that is not ours, newer, or (unless `upgrade`) older."""
-    shown = engine.url.render_as_string(hide_password=True)
     with engine.connect() as connection:
-        there = set(sa.inspect(connection).get_table_names())
-        if not connection.in_transaction():
-            connection.begin()
-        if about.name in there:
-            version = connection.scalar(sa.select(about.c.schema_version))
-        elif there:
-            raise StorageUnavailable(
-                f"storage {shown} belongs to something else: it has tables ({', '.join(sorted(there)[:5])}), "
-                "but none of paretoscout. Name another file or database"
-            )
-        else:
-            version = None
-        connection.rollback()
-    if version is None and about.name not in there:
-        _make(engine)
-    elif version is None:
-        raise StorageUnavailable(f"storage {shown} is damaged: it does not say its version")
-    elif version > VERSION:
-        raise StorageUnavailable(
-            f"storage {shown} was made by a newer paretoscout (schema {version}, this one reads {VERSION}): "
-            "install a newer one"
-        )
+        version = _version(connection, shown)
+    if version is None:
+        if read_only:
+            raise StorageUnavailable(f"storage {shown} is empty, and nothing can be written there")
+        with _alone(engine) as connection:
+            if _version(connection, shown) is None:
+                tables.create_all(connection)
+                connection.execute(about.insert(), {"schema_version": VERSION})
     elif version < VERSION:
-        if not upgrade:
+        if not read_only:
+            # who upgrades it at this moment is waited for
+            with _alone(engine) as connection:
+                version = _version(connection, shown) or 0
+                if upgrade:
+                    while version < VERSION:
+                        MIGRATIONS[version](connection)
+                        version += 1
+                    connection.execute(about.update().values(schema_version=VERSION))
+        if version < VERSION:
             raise StorageUnavailable(
                 f"storage {shown} was made by an older paretoscout (schema {version}, now {VERSION}). "
                 f"Make a copy, then run: paretoscout db upgrade --storage {shown}"
             )
-        _migrate(engine)
+
+
+def _version(connection: sa.Connection, shown: str) -> int | None:
+    """Return the version of the tables, None where there are none; or say why this is no storage of ours."""
+    there = set(sa.inspect(connection).get_table_names())
+    if not there:
+        return None
+    if about.name not in there:
+        raise StorageUnavailable(
+            f"storage {shown} belongs to something else: it has tables ({', '.join(sorted(there)[:5])}), "
+            "but none of paretoscout. Name another file or database"
+        )
+    version = connection.scalar(sa.select(about.c.schema_version))
+    if version is None:
+        raise StorageUnavailable(f"storage {shown} is damaged: it does not say its version")
+    if version > VERSION:
+        raise StorageUnavailable(
+            f"storage {shown} was made by a newer paretoscout (schema {version}, this one reads {VERSION}): "
+            "install a newer one"
+        )
+    return int(version)
 
 
 @contextmanager
@@ -97,22 +182,9 @@ def _alone(engine: sa.Engine) -> Iterator[sa.Connection]:
             yield connection
             _end(connection, "COMMIT")
         except BaseException:
-            _end(connection, "ROLLBACK")
+            with suppress(sa.exc.DatabaseError):  # where the disk is full, SQLite has done it already
+                _end(connection, "ROLLBACK")
             raise
-
-
-def _make(engine: sa.Engine) -> None:
-    with _alone(engine) as connection:
-        if about.name not in sa.inspect(connection).get_table_names():
-            tables.create_all(connection)
-            connection.execute(about.insert(), {"schema_version": VERSION})
-
-
-def _migrate(engine: sa.Engine) -> None:
-    with _alone(engine) as connection:
-        for step in range(connection.scalar(sa.select(about.c.schema_version)) or 0, VERSION):
-            MIGRATIONS[step](connection)
-        connection.execute(about.update().values(schema_version=VERSION))
 
 
 def _end(connection: sa.Connection, how: str) -> None:

@@ -3,7 +3,8 @@
 SQLite: one file, in WAL mode, so that readers and the writer do not wait for each other. A commit is handed to the
 operating system at once: it survives the end of the process, however sudden. By default it is written through to the
 disk a little later: a power cut may take the last moments with it, but leaves the file sound. With
-`sqlite:///study.db?synchronous=full` every commit waits for the disk.
+`sqlite:///study.db?synchronous=full` every commit waits for the disk. A file that this process may not write, or that
+is opened by `?mode=ro`, is read as it is. The file must stay where it is: one that was removed or replaced is noticed.
 
 PostgreSQL: `postgresql://user:password@host/database`; the server's own settings say what survives a power cut (by
 default, every commit).
@@ -18,38 +19,47 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
-from ..errors import InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName
+from ..errors import InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName, UnreadableFile
 from . import schema
-from .contract import Event, Storage, Writer
-from .schema import events, snapshots, studies
+from .contract import Event, Head, Storage, Writer, check_follows
+from .forks import before_fork, inside
+from .schema import PAGE, events, heads, mark_of_event, mark_of_study, snapshots, studies
 
 BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
 SYNCHRONOUS = ("off", "normal", "full", "extra")
+MODES = ("rw", "ro")
 KEPT_SNAPSHOTS = 2
+LARGEST_NUMBER = 2**63 - 1  # that a database can hold
 
 _open_storages: weakref.WeakSet[SQLStorage] = weakref.WeakSet()
+_shared: weakref.WeakValueDictionary[str, SQLStorage] = weakref.WeakValueDictionary()
+_sharing = threading.Lock()
 
-_columns = (events.c.number, events.c.kind, events.c.trial, events.c.body, events.c.at)
 _study: sa.BindParameter[int] = sa.bindparam("study")
-_after: sa.BindParameter[int] = sa.bindparam("after")
-_newer = sa.select(*_columns).where(events.c.study == _study, events.c.number > _after).order_by(events.c.number)
-_of_trial = (
-    sa.select(*_columns)
-    .where(events.c.study == _study, events.c.trial == sa.bindparam("trial"))
-    .order_by(events.c.number)
+_number: sa.BindParameter[int] = sa.bindparam("number")
+_columns = [column for column in events.c if column.name != "study"]
+_of_study = sa.select(*_columns).where(events.c.study == _study)
+_newer = _of_study.where(events.c.number > _number).order_by(events.c.number)
+_of_trial = _of_study.where(events.c.trial == sa.bindparam("trial")).order_by(events.c.number)
+_named = sa.select(studies.c.id, studies.c.log).where(studies.c.name == sa.bindparam("name"))
+_last = sa.select(heads.c.last, heads.c.mark).where(heads.c.study == _study)
+_set_head = (
+    heads.update()
+    .where(heads.c.study == sa.bindparam("of"))
+    .values(last=sa.bindparam("last"), mark=sa.bindparam("mark"))
 )
-_lock = sa.select(studies.c.id).where(studies.c.id == _study).with_for_update()
+_mark = sa.select(events.c.mark).where(events.c.study == _study, events.c.number == _number)
 _insert = events.insert()
-_last = sa.select(sa.func.max(events.c.number)).where(events.c.study == _study)
 _latest = (
     sa.select(snapshots.c.number, snapshots.c.data)
     .where(snapshots.c.study == _study)
@@ -58,40 +68,122 @@ _latest = (
 )
 
 
+def shared(url: str | sa.URL) -> SQLStorage:
+    """Return the storage at an address, the same for all in this process who have it open: files are not opened twice.
+
+    >>> shared("sqlite:///shared.db") is shared("sqlite:///shared.db")  # doctest: +SKIP
+    True
+    """
+    address = _Address(url)
+    with inside(), _sharing:
+        storage = _shared.get(address.key)
+        if storage is None:
+            storage = _shared[address.key] = SQLStorage(address)
+        else:
+            storage._open(make=True)  # it may have been closed, or gone since
+        return storage
+
+
+class _Address:
+    """Where a database is: read and checked once."""
+
+    def __init__(self, url: str | sa.URL) -> None:
+        self.url = _checked_url(url)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self.path = ""
+        self.options = {name: str(value) for name, value in self.url.query.items()} if self.sqlite else {}
+        if self.sqlite:
+            for name, value in self.options.items():
+                known = {"synchronous": SYNCHRONOUS, "mode": MODES}.get(name)
+                if known is None:
+                    raise InvalidInput(f"a SQLite storage has no option but synchronous and mode, got {name}")
+                if value.lower() not in known:
+                    raise InvalidInput(f"{name} of a SQLite storage must be one of {', '.join(known)}, got {value!r}")
+            self.path = str(_folder_of(self.url.database or "") / Path(self.url.database or "").name)
+
+    @property
+    def key(self) -> str:
+        if self.sqlite:
+            return f"{self.path}?{sorted(self.options.items())}"
+        return self.url.render_as_string(hide_password=False)
+
+    @property
+    def shown(self) -> str:
+        """For people to read, and to be used as an address again."""
+        if self.sqlite:
+            return f"sqlite:///{quote(self.url.database or '', safe='/ :+,=@~()')}"
+        return self.url.render_as_string(hide_password=True)
+
+
 class SQLStorage(Storage):
     """See `Storage`. The tables are made where there are none; an older schema must be upgraded first."""
 
-    def __init__(self, url: str | sa.URL, upgrade: bool = False) -> None:
-        self.url = _checked_url(url)
-        self.sqlite = self.url.get_backend_name() == "sqlite"
+    def __init__(self, url: str | sa.URL | _Address, upgrade: bool = False) -> None:
+        self.address = url if isinstance(url, _Address) else _Address(url)
+        self.url, self.sqlite, self.shown = self.address.url, self.address.sqlite, self.address.shown
         self._engine: sa.Engine | None = None
-        self._ids: dict[str, int] = {}
+        self._file: tuple[object, ...] = ()  # which file is open
+        self.read_only = False
         self._upgrade = upgrade
-        self._renew_locks()
-        _open_storages.add(self)
-        with self._errors():
-            self.engine  # noqa: B018 - says now what is wrong with the database
-
-    def __repr__(self) -> str:
-        return f"<SQLStorage {self.url.render_as_string(hide_password=True)}>"
-
-    def _renew_locks(self) -> None:
         self._lock = threading.RLock()
         self._writer_lock = threading.Lock()  # threads of one process queue here, fairly, not at the database
+        _open_storages.add(self)
+        self._open(make=True)
+
+    def __repr__(self) -> str:
+        return f"<SQLStorage {self.shown}>"
+
+    def _open(self, make: bool) -> None:
+        """Say now what is wrong with the database. Only who opens it first makes a file."""
+        if make and self.sqlite and self.address.options.get("mode") != "ro":
+            try:
+                os.close(os.open(self.address.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644))
+            except FileExistsError:
+                pass
+            except OSError as problem:
+                raise StorageUnavailable(f"storage {self.shown} cannot be made: {problem.strerror}") from problem
+        with self._errors():
+            self.engine  # noqa: B018
 
     @property
     def engine(self) -> sa.Engine:
         """Connections of this process."""
-        with self._lock:
+        with inside(), self._lock:
+            if self._engine is not None and self._file != self._file_now():
+                self.close()
             if self._engine is None:
+                self._file = self._file_now()
                 engine = self._connected()
                 try:
-                    schema.prepare(engine, self._upgrade)
+                    schema.prepare(engine, self.shown, self._upgrade, self.read_only)
                 except BaseException:
                     engine.dispose()
                     raise
                 self._engine = engine
             return self._engine
+
+    def _file_now(self) -> tuple[object, ...]:
+        """Which file is there, and how it can be used."""
+        if not self.sqlite:
+            return ()
+        path = self.address.path
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            raise StorageUnavailable(
+                f"storage {self.shown} is gone: there is no file {path} any more. Nothing was written; "
+                "put it back, or create the study anew"
+            ) from None
+        place = (found.st_dev, found.st_ino)
+        if (
+            self.address.options.get("mode") != "ro"
+            and os.access(path, os.W_OK)
+            and os.access(Path(path).parent, os.W_OK)
+        ):
+            return (*place, "rw")
+        if Path(f"{path}-wal").exists():
+            return (*place, "ro")
+        return (*place, "immutable", found.st_mtime_ns, found.st_size)  # nobody is at work on it
 
     def close(self) -> None:
         with self._lock:
@@ -104,9 +196,12 @@ class SQLStorage(Storage):
             self.close()
 
     def create(self, name: str, spec: str) -> None:
+        log = schema.new_identity()
+        row = {"name": name, "spec": spec, "log": log, "mark": mark_of_study(log, name, spec)}
         try:
             with self._errors(), self._transaction() as connection:
-                connection.execute(studies.insert(), {"name": name, "spec": spec})
+                (study,) = connection.execute(studies.insert(), row).inserted_primary_key or (None,)
+                connection.execute(heads.insert(), {"study": study, "last": -1, "mark": ""})
         except IntegrityError:
             raise NameTaken(name) from None
 
@@ -114,78 +209,86 @@ class SQLStorage(Storage):
         with self._errors(), self._reading() as connection:
             return list(connection.scalars(sa.select(studies.c.name).order_by(studies.c.id)))
 
+    def specs(self) -> dict[str, str | UnreadableFile]:
+        with self._errors(), self._reading() as connection:
+            rows = connection.execute(sa.select(studies).order_by(studies.c.id)).all()
+        return {row.name: row.spec if _is_sound(row) else _damaged(row.name) for row in rows}
+
     def spec(self, name: str) -> str:
         with self._errors(), self._reading() as connection:
-            found = connection.execute(sa.select(studies.c.id, studies.c.spec).where(studies.c.name == name)).first()
-        if found is None:
+            row = connection.execute(sa.select(studies).where(studies.c.name == name)).first()
+        if row is None:
             raise UnknownName("study", name, self.names())
-        self._ids[name] = found.id
-        return str(found.spec)
+        if not _is_sound(row):
+            raise _damaged(name)
+        return str(row.spec)
 
     def delete(self, name: str) -> None:
-        study = self._id(name)
         with self._errors(), self._transaction() as connection:
-            self._claim(connection, name, study)
-            for table in (events, snapshots):
-                connection.execute(table.delete().where(table.c.study == study))
-            connection.execute(studies.delete().where(studies.c.id == study))
-        self._ids.pop(name, None)
+            study = self._claim(connection, name)
+            for table in (heads, events, snapshots):
+                connection.execute(table.delete().where(table.c.study == study.id))
+            connection.execute(studies.delete().where(studies.c.id == study.id))
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Writer]:
-        study = self._id(name)
-        engine = self.engine
-        with self._writer_lock, self._errors(), self._transaction(engine) as connection:
-            self._claim(connection, name, study)
-            yield _SQLWriter(connection, study)
+    def writing(self, name: str, by: str = "") -> Iterator[Writer]:
+        with self._errors(), self._transaction() as connection:
+            study = self._claim(connection, name)
+            yield _SQLWriter(connection, name, study.id, study.log, by)
 
-    def _claim(self, connection: sa.Connection, name: str, study: int) -> None:
-        """Keep all others from writing to a study (in SQLite the transaction does), if it is still there."""
-        if self.sqlite:
-            found = _driver(connection).execute("SELECT id FROM studies WHERE id = ?", (study,)).fetchone()
-        else:
-            found = connection.scalar(_lock, {"study": study})
+    def _claim(self, connection: sa.Connection, name: str) -> Any:
+        """Keep all others from writing to a study (in SQLite the transaction does)."""
+        return self._found(connection, name, _named if self.sqlite else _named.with_for_update())
+
+    def _found(self, connection: sa.Connection, name: str, query: sa.Select[Any] = _named) -> Any:
+        found = connection.execute(query, {"name": name}).first()
         if found is None:
-            self._ids.pop(name, None)
-            raise UnknownName("study", name, [])
+            names = connection.scalars(sa.select(studies.c.name).order_by(studies.c.id))
+            raise UnknownName("study", name, list(names))
+        return found
 
     def events(self, name: str, after: int = -1, kinds: Sequence[str] | None = None) -> Iterator[Event]:
-        study = self._id(name)
-        query = _newer if kinds is None else _newer.where(events.c.kind.in_(kinds))
-        page = 20_000  # short reads: a long one would keep SQLite from tidying its journal
-        while True:
+        log = None
+        while True:  # short reads: a long one would keep SQLite from tidying its journal
             with self._errors(), self._reading() as connection:
-                found = connection.execute(query.limit(page), {"study": study, "after": after}).all()
-            yield from map(_event, found)
-            if len(found) < page:
+                study = self._found(connection, name)
+                last = _head(connection, study.id, study.log, None).last
+                found = connection.execute(_newer.limit(PAGE), {"study": study.id, "number": after}).all()
+            if log not in (None, study.log):
+                raise StorageUnavailable(f"study {name!r} was deleted and made anew while it was read")
+            log = study.log
+            yield from _picked(_sound(name, log, found, after, last), kinds)
+            if len(found) < PAGE:
                 return
             after = found[-1].number
 
     def of_trial(self, name: str, trial: int) -> list[Event]:
-        study = self._id(name)
         with self._errors(), self._reading() as connection:
-            return [_event(row) for row in connection.execute(_of_trial, {"study": study, "trial": trial})]
+            study = self._found(connection, name)
+            if not 0 <= trial <= LARGEST_NUMBER:
+                return []
+            rows = connection.execute(_of_trial, {"study": study.id, "trial": trial}).all()
+        return [_event(name, study.log, row) for row in rows]
 
-    def last(self, name: str) -> int:
-        study = self._id(name)
+    def head(self, name: str, number: int | None = None) -> Head:
         with self._errors(), self._reading() as connection:
-            number = connection.scalar(_last, {"study": study})
-        return -1 if number is None else int(number)
+            study = self._found(connection, name)
+            return _head(connection, study.id, study.log, number)
 
     def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
-        study = self._id(name)
         with self._errors(), self._reading() as connection:
-            row = connection.execute(_latest, {"study": study}).first()
+            row = connection.execute(_latest, {"study": self._found(connection, name).id}).first()
         return None if row is None else (int(row.number), bytes(row.data))
 
-    def _id(self, name: str) -> int:
-        if name not in self._ids:
-            self.spec(name)
-        return self._ids[name]
+    def now(self) -> float:
+        if self.sqlite:
+            return time.time()
+        with self._errors(), self._reading() as connection:
+            return float(connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())")) or 0.0)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
-        with self.engine.connect() as connection:
+        with inside(), self.engine.connect() as connection:
             if self.sqlite:
                 yield connection  # each statement sees one moment
             else:
@@ -193,12 +296,15 @@ class SQLStorage(Storage):
                     yield connection
 
     @contextmanager
-    def _transaction(self, engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
-        with (engine or self.engine).connect() as connection:
+    def _transaction(self) -> Iterator[sa.Connection]:
+        with inside(), self._writer_lock, self.engine.connect() as connection:
             if not self.sqlite:
                 with connection.begin():
                     yield connection
                 return
+            if self.read_only:
+                raise StorageUnavailable(f"storage {self.shown} can only be read: nothing was written")
+            opened = self._file
             # the driver's own transactions would begin as readers, and fail where another writer was faster
             driver = _driver(connection)
             driver.execute("BEGIN IMMEDIATE")
@@ -209,6 +315,11 @@ class SQLStorage(Storage):
                 with suppress(sqlite3.Error):
                     driver.execute("ROLLBACK")
                 raise
+            if self._file_now() != opened:
+                raise StorageUnavailable(
+                    f"storage {self.shown} was replaced by another file at this moment: what was written is not in it. "
+                    "Do it again"
+                )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -217,43 +328,50 @@ class SQLStorage(Storage):
             yield
         except IntegrityError:
             raise
-        except (DatabaseError, sqlite3.DatabaseError) as problem:
-            shown = self.url.render_as_string(hide_password=True)
-            why = str(getattr(problem, "orig", problem)).strip()
-            raise StorageUnavailable(f"storage {shown} cannot be used: {why}") from problem
+        except (DatabaseError, sa.exc.TimeoutError, sqlite3.DatabaseError) as problem:
+            why = str(getattr(problem, "orig", None) or problem).strip()
+            hint = ". Run: paretoscout db check" if "malformed" in why else ""
+            raise StorageUnavailable(f"storage {self.shown} cannot be used: {why}{hint}") from problem
 
     def _connected(self) -> sa.Engine:
-        query = dict(self.url.query)
         if not self.sqlite:
             # a writer whose machine is gone must not keep the others waiting for ever
+            query = dict(self.url.query)
             limits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": IDLE_SECONDS}
             options = " ".join(f"-c {name}={seconds * 1000:.0f}" for name, seconds in limits.items())
             return sa.create_engine(
                 self.url.set(query={**query, "options": f"{options} {query.get('options', '')}"}),
                 pool_pre_ping=True,
+                pool_timeout=BUSY_SECONDS,
                 isolation_level="READ COMMITTED",
             )
-        synchronous = str(query.pop("synchronous", "normal")).lower()
-        if synchronous not in SYNCHRONOUS:
-            raise InvalidInput(f"synchronous of a SQLite storage must be one of {', '.join(SYNCHRONOUS)}")
-        if query:
-            raise InvalidInput(f"a SQLite storage has no option but synchronous, got {', '.join(query)}")
-        engine = sa.create_engine(
-            self.url.set(query=query), isolation_level="AUTOCOMMIT", connect_args={"timeout": BUSY_SECONDS}
+        how = {"rw": "mode=rw", "ro": "mode=ro", "immutable": "mode=ro&immutable=1"}[str(self._file[2])]
+        file = f"{Path(self.address.path).as_uri()}?{how}"  # never makes a file
+        self.read_only = read_only = how != "mode=rw"
+        synchronous = self.address.options.get("synchronous", "normal")
+
+        def connect() -> sqlite3.Connection:
+            connection = sqlite3.connect(
+                file, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            # a bit that flipped in a text shows in its checksum
+            connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            if not read_only:
+                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+                connection.execute(f"PRAGMA synchronous = {synchronous}")
+            return connection
+
+        return sa.create_engine(
+            self.url.set(query={}),
+            creator=connect,
+            poolclass=sa.pool.QueuePool,
+            pool_timeout=BUSY_SECONDS,
+            isolation_level="AUTOCOMMIT",
         )
-
-        @sa.event.listens_for(engine, "connect")
-        def configure(connection: Any, _: Any) -> None:
-            cursor = connection.cursor()
-            _patiently(lambda: cursor.execute("PRAGMA journal_mode = WAL"))
-            cursor.execute(f"PRAGMA synchronous = {synchronous}")
-            cursor.close()
-
-        return engine
 
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:
-    """SQLite itself, for the statements of every transaction: what lies between would take longer than they do."""
+    """SQLite itself, for the beginning and the end of every transaction."""
     return connection.connection.driver_connection  # type: ignore[return-value]
 
 
@@ -271,46 +389,47 @@ def _patiently(action: Callable[[], object]) -> None:
             return
 
 
-def _before_fork() -> None:
+def _close_all() -> None:
     # SQLite's locks do not survive a fork, though it believes so: a child that inherits an open file may write where
     # nobody looks any more. And two processes must not speak on one connection to a server.
     for storage in list(_open_storages):
         storage.close()
 
 
-def _after_fork_in_child() -> None:
-    for storage in list(_open_storages):
-        storage._renew_locks()  # another thread of the parent may have held them
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
+before_fork(_close_all)
 
 
 class _SQLWriter(Writer):
-    def __init__(self, connection: sa.Connection, study: int) -> None:
-        self.connection, self.study = connection, study
+    def __init__(self, connection: sa.Connection, name: str, study: int, log: str, by: str) -> None:
+        self.connection, self.name, self.study, self.log, self.by = connection, name, study, log, by
+        self._end = _head(connection, study, log, None)
 
     def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
-        query = _newer if kinds is None else _newer.where(events.c.kind.in_(kinds))
-        return [_event(row) for row in self.connection.execute(query, {"study": self.study, "after": after})]
+        if after >= self._end.last:
+            return []
+        rows = self.connection.execute(_newer, {"study": self.study, "number": after}).all()
+        return list(_picked(_sound(self.name, self.log, rows, after, self._end.last), kinds))
+
+    def head(self, number: int | None = None) -> Head:
+        if number is None or number == self._end.last:
+            return self._end
+        return self._end._replace(mark=_mark_of(self.connection, self.study, number))
 
     def append(self, events_: Sequence[Event]) -> None:
-        rows = [
-            {
-                "study": self.study,
-                "number": event.number,
-                "kind": event.kind,
-                "trial": event.trial,
-                "body": json.dumps(event.body, separators=(",", ":"), allow_nan=False),
-                "at": event.at,
-            }
-            for event in events_
-        ]
+        check_follows(self.name, self._end.last, events_)
+        rows: list[dict[str, Any]] = []
+        for event in events_:
+            body = json.dumps(event.body, separators=(",", ":"), allow_nan=False)
+            said = (event.number, event.kind, event.trial, body, float(event.at), event.by or self.by)
+            row = dict(zip(("number", "kind", "trial", "body", "at", "worker"), said, strict=True))
+            rows.append({"study": self.study, **row, "mark": mark_of_event(self.log, *said)})
         if rows:
             self.connection.execute(_insert, rows)
+            self._end = Head(self.log, rows[-1]["number"], rows[-1]["mark"])
+            self.connection.execute(_set_head, {"of": self.study, "last": self._end.last, "mark": self._end.mark})
 
     def snapshot(self, number: int, data: bytes) -> None:
+        self.connection.execute(snapshots.delete().where(snapshots.c.study == self.study, snapshots.c.number >= number))
         self.connection.execute(snapshots.insert(), {"study": self.study, "number": number, "data": data})
         kept = (
             sa.select(snapshots.c.number)
@@ -322,8 +441,51 @@ class _SQLWriter(Writer):
         self.connection.execute(snapshots.delete().where(snapshots.c.study == self.study, snapshots.c.number < oldest))
 
 
-def _event(row: Any) -> Event:
-    return Event(row.number, row.kind, row.trial, json.loads(row.body), row.at)
+def _head(connection: sa.Connection, study: int, log: str, number: int | None) -> Head:
+    row = connection.execute(_last, {"study": study}).first()
+    if row is None:
+        return Head(log, -1, "")
+    if number is None or number == row.last:
+        return Head(log, row.last, row.mark)
+    return Head(log, row.last, _mark_of(connection, study, number))
+
+
+def _mark_of(connection: sa.Connection, study: int, number: int) -> str:
+    return connection.scalar(_mark, {"study": study, "number": number}) or ""
+
+
+def _event(name: str, log: str, row: Any) -> Event:
+    if mark_of_event(log, row.number, row.kind, row.trial, row.body, row.at, row.worker) != row.mark:
+        raise UnreadableFile(f"event {row.number} of study {name!r} was damaged since it was written{ADVICE}")
+    return Event(row.number, row.kind, row.trial, json.loads(row.body), row.at, row.worker)
+
+
+def _sound(name: str, log: str, rows: Sequence[Any], after: int, last: int) -> Iterator[Event]:
+    """Yield the events of a page that follow on one another, as they were written, at least up to the last one."""
+    for row in rows:
+        if row.number != after + 1:
+            raise UnreadableFile(
+                f"event {after + 1} of study {name!r} is missing: the next one is {row.number}{ADVICE}"
+            )
+        yield _event(name, log, row)
+        after = row.number
+    if after < last and len(rows) < PAGE:
+        raise UnreadableFile(f"event {after + 1} of study {name!r} is missing, and all up to event {last}{ADVICE}")
+
+
+def _picked(all_of_them: Iterable[Event], kinds: Sequence[str] | None) -> Iterator[Event]:
+    return (event for event in all_of_them if kinds is None or event.kind in kinds)
+
+
+def _is_sound(study: Any) -> bool:
+    return mark_of_study(study.log, study.name, study.spec) == str(study.mark)
+
+
+def _damaged(name: str) -> UnreadableFile:
+    return UnreadableFile(f"settings of study {name!r} were damaged since they were written{ADVICE}")
+
+
+ADVICE = ". Run: paretoscout db check; then restore a backup (db restore), or keep what is sound (db repair)"
 
 
 def file_url(name: str) -> sa.URL:
@@ -334,9 +496,13 @@ def file_url(name: str) -> sa.URL:
 def _checked_url(url: str | sa.URL) -> sa.URL:
     try:
         parsed = sa.make_url(url)
-    except (sa.exc.ArgumentError, ValueError):  # ValueError: a port that is no number
+        if isinstance(url, str) and (file := re.match(r"sqlite:///([^?]*)", url)):
+            parsed = parsed.set(database=unquote(file[1]))  # %-codes as in every address
+    except (sa.exc.ArgumentError, ValueError):
+        shown = re.sub(r"(?<=:)[^:@/]*(?=@)", "***", str(url))  # the password
         raise InvalidInput(
-            f"storage must be 'memory', a file name, 'sqlite:///FILE' or 'postgresql://USER@HOST/DATABASE', got {url!r}"
+            f"storage must be 'memory', a file name, 'sqlite:///FILE' or 'postgresql://USER@HOST:PORT/DATABASE', "
+            f"got {shown!r}"
         ) from None
     backend = parsed.get_backend_name()
     if backend == "postgresql":
@@ -349,7 +515,16 @@ def _checked_url(url: str | sa.URL) -> sa.URL:
         raise InvalidInput(f"storage must be SQLite or PostgreSQL, got {backend!r}")
     if not parsed.database or re.fullmatch(r":memory:|file:.*", parsed.database):
         raise InvalidInput("storage in SQLite must be a file; for a study in memory use storage='memory'")
-    folder = Path(parsed.database).absolute().parent
-    if not folder.is_dir():
-        raise InvalidInput(f"storage must be in a folder that exists, got {parsed.database!r}")
     return parsed
+
+
+def _folder_of(file: str) -> Path:
+    try:
+        folder = Path(file).absolute().parent
+    except FileNotFoundError:
+        raise InvalidInput(
+            f"storage must be in a folder that exists, and the working folder is gone: {file!r}"
+        ) from None
+    if not folder.is_dir():
+        raise InvalidInput(f"storage must be in a folder that exists, got {file!r}")
+    return folder

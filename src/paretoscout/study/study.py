@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,10 +17,11 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Settings
 from ..diagnostics import FEWEST, Concern, examine
-from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, ParetoscoutError, UnknownName, UnreadableFile
+from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, ParetoscoutError, UnknownName
 from ..frames import Columns, frame_of
 from ..problem import Metric
-from ..storage import Event, Storage, Writer, storage_of
+from ..storage import Event, Head, Storage, Writer, storage_of
+from ..storage.forks import inside
 from ..verdicts import VerdictTable
 from .encoding import encode
 from .outlook import Explanation, Remaining, explanation, remaining
@@ -71,6 +73,7 @@ class Study:
     order: "asked": outcomes count in the order in which they were asked for, those that come early wait; "told": you
         declare that how long a measurement takes has nothing to do with its outcome, and nothing waits.
     goal, budget: as in `simulate`.
+    worker: who asks and tells here, kept with each event; None: the name of this machine and the number of the process.
 
     >>> study = Study(arms=["a", "b"], metrics={"quality": "max"}, sigma=0.01, storage="memory")
     >>> while not study.done:
@@ -100,12 +103,16 @@ class Study:
         at_give_up: Mapping[str, float] | None = None,
         order: str = "asked",
         clock: Callable[[], float] | None = None,
+        worker: str | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InvalidInput(f"name of a study must be a text in one line, not empty, got {name!r}")
-        self.name = name
+        if worker is not None and (not isinstance(worker, str) or not worker.isprintable() or len(worker) > 200):
+            raise InvalidInput(f"worker of a study must be a text in one line, at most 200 characters, got {worker!r}")
+        self.name, self._worker = name, worker
         self._lock = threading.RLock()
         self._replica: Replica | None = None
+        self._mark = ""  # of the last event that the replica has seen
         self._snapshot_size = 0  # of the last one that was seen
         self._concerns: tuple[Concern, ...] = ()
         self._examined_again_at = FEWEST
@@ -139,6 +146,7 @@ class Study:
         self._clock = clock or self.storage.now
         if spec is not None:
             self._create(spec)
+        self._log = self.storage.head(name).log
         self.spec = StudySpec.of_text(self.storage.spec(name), name)
         self._columns = self.spec.columns
         eps = [metric.eps or np.inf for metric in self.spec.metrics]
@@ -155,6 +163,11 @@ class Study:
     def load(cls, name: str = "study", storage: str | Path | Storage | None = None) -> Study:
         """Return a study that is there."""
         return cls(name=name, storage=storage)
+
+    @property
+    def worker(self) -> str:
+        """Who asks and tells here, as it is kept with each event."""
+        return f"{socket.gethostname()}:{os.getpid()}"[-200:] if self._worker is None else self._worker
 
     def _create(self, spec: StudySpec) -> None:
         try:
@@ -465,27 +478,53 @@ class Study:
     @contextmanager
     def _reading(self) -> Iterator[Replica]:
         """Hold the state after the last event there is; other threads wait, lest it change while it is read."""
-        with self._lock:
-            replica = self._loaded()
-            history = partial(_before, partial(self.storage.events, self.name))
-            self._catch_up(replica, self.storage.events(self.name, replica.number), history)
-            yield replica
+        with inside(), self._lock:
+            head = partial(self.storage.head, self.name)
+            events = partial(self.storage.events, self.name)
+            yield self._up_to_date(head, events)
 
     def _copy(self) -> Replica:
         """Return the state after the last event there is, for what takes a while."""
         with self._reading() as replica:
             return Replica.load(self.spec, replica.dump())
 
-    def _loaded(self) -> Replica:
+    def _up_to_date(self, head: Callable[[int], Head], events: Callable[..., Iterable[Event]]) -> Replica:
+        """Return the replica after the last event. One that knows what is not in the log is thrown away."""
+        if self._replica is not None:
+            self._check_same(head(self._replica.number))
         if self._replica is None:
-            snapshot = self.storage.latest_snapshot(self.name)
-            replica = None
-            if snapshot is not None:
-                with suppress(UnreadableFile, InvalidInput):  # of another version: the log says the same
-                    replica = Replica.load(self.spec, snapshot[1])
-            self._replica = replica or Replica(self.spec)
-            self._snapshot_size = len(snapshot[1]) if snapshot else 0
-        return self._replica
+            self._load(head)
+        replica = self._replica
+        assert replica is not None
+        end = head(replica.number)
+        if end.last > replica.number:
+            self._catch_up(replica, events(replica.number), partial(_before, events))
+            end = head(replica.number)
+        self._mark = end.mark
+        return replica
+
+    def _check_same(self, head: Head) -> None:
+        """Forget the replica if the log was cut since (by a backup that was put back, or a server that lost it)."""
+        if head.log != self._log:
+            raise Conflict(
+                f"study {self.name!r} was deleted and made anew since it was loaded here: nothing was changed. "
+                "Load it again; what was asked before belongs to the one that is gone"
+            )
+        if self._replica is not None and head.mark != self._mark:
+            self._replica = None
+
+    def _load(self, head: Callable[[int], Head]) -> None:
+        snapshot = self.storage.latest_snapshot(self.name)
+        log = head(-1)  # after the snapshot, which is not ahead of it then
+        self._check_same(log)
+        replica = None
+        if snapshot is not None and snapshot[0] <= log.last:
+            with suppress(Exception):  # of another version, or damaged in whatever way: the log says the same
+                replica = Replica.load(self.spec, snapshot[1])
+        if replica is None or snapshot is None or replica.number != snapshot[0]:
+            replica = Replica(self.spec)
+        self._replica = replica
+        self._snapshot_size = len(snapshot[1]) if snapshot else 0
 
     def _catch_up(self, replica: Replica, events: Iterable[Event], history: History) -> None:
         try:
@@ -498,18 +537,22 @@ class Study:
     @contextmanager
     def _writing(self) -> Iterator[tuple[Writer, Replica]]:
         """Hold the right to append, with a replica that has seen everything."""
-        with self._lock:
-            replica = self._loaded()
-            before = replica.number
+        with inside(), self._lock:
+            replica: Replica | None = None
+            before = -1
+            if self._replica is None:
+                with self._reading():
+                    pass  # loaded before anybody has to wait for it
             try:
-                with self.storage.writing(self.name) as writer:
-                    self._catch_up(replica, writer.events(replica.number), _history_of(writer))
+                with self.storage.writing(self.name, self.worker) as writer:
+                    replica = self._up_to_date(writer.head, writer.events)
                     before = replica.number
                     yield writer, replica
+                    self._mark = writer.head().mark
             except BaseException as problem:
                 # what is refused is refused before anything changes; after anything else (Ctrl-C, a full disk) the
                 # replica may be ahead of what was kept, or torn
-                if replica.number != before or not isinstance(problem, ParetoscoutError):
+                if not isinstance(problem, ParetoscoutError) or (replica is not None and replica.number != before):
                     self._replica = None
                 raise
 

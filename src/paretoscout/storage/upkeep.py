@@ -1,0 +1,226 @@
+"""Looking after a database: what is damaged in it, keeping what is sound, and copies.
+
+A copy is a SQLite file like any other, whatever it was made from. It shows one moment, and others may go on working.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..errors import InvalidInput, ParetoscoutError, UnreadableFile
+from .schema import PAGE, events, heads, mark_of_event, mark_of_study, snapshots, studies
+from .sql import SQLStorage, _driver, file_url
+
+_page = (
+    sa.select(events)
+    .where(events.c.study == sa.bindparam("of"), events.c.number > sa.bindparam("after"))
+    .order_by(events.c.number)
+    .limit(PAGE)
+)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that is not as it was written. first: the event of a study from which on it is not sound."""
+
+    study: str | None
+    what: str
+    first: int | None = None
+
+    def __str__(self) -> str:
+        return self.what if self.study is None else f"study {self.study!r}: {self.what}"
+
+
+def damages(storage: SQLStorage, check_spec: Callable[[str, str], object]) -> list[Damage]:
+    """Return all that is damaged. check_spec(text, name) raises a `ParetoscoutError` if it cannot read a spec."""
+    with storage._errors(), _one_moment(storage) as connection:
+        return _damages(connection, check_spec)
+
+
+def repair(
+    storage: SQLStorage, dropped: Path, check_spec: Callable[[str, str], object]
+) -> tuple[list[str], list[Damage]]:
+    """Cut logs before the first event that is not sound; return what was done, and what is still damaged.
+
+    What is dropped goes to a file, a line of JSON for each row.
+    """
+    done: list[str] = []
+    with storage._errors(), _alone(storage) as connection:
+        cut = [damage for damage in _damages(connection, check_spec) if damage.first is not None]
+        lines: list[str] = []
+        for damage in cut:
+            study = connection.scalar(sa.select(studies.c.id).where(studies.c.name == damage.study))
+            rows = sa.and_(events.c.study == study, sa.or_(events.c.number >= damage.first, events.c.number < 0))
+            ahead = sa.and_(snapshots.c.study == study, snapshots.c.number >= damage.first)
+            count = 0
+            for row in connection.execute(sa.select(events).where(rows).order_by(events.c.number)):
+                lines.append(json.dumps({**row._mapping, "study": damage.study}, default=repr))
+                count += 1
+            connection.execute(events.delete().where(rows))
+            _end_log(connection, study)
+            n_snapshots = connection.execute(snapshots.delete().where(ahead)).rowcount
+            done.append(
+                f"study {damage.study!r}: dropped {count:,} events, from number {damage.first} on ({damage.what})"
+                + (f", and {n_snapshots} snapshots of them" if n_snapshots else "")
+            )
+        if lines:
+            _write_new(dropped, lines)
+        left = _damages(connection, check_spec)
+    return done, left
+
+
+def backup(storage: SQLStorage, file: Path) -> None:
+    """Make a copy of all studies as they are at this moment, in a new SQLite file."""
+    if file.exists():
+        raise InvalidInput(f"file of a backup must be a new one, got {str(file)!r}, which is there already")
+    if not file.absolute().parent.is_dir():
+        raise InvalidInput(f"file of a backup must be in a folder that exists, got {str(file)!r}")
+    part = file.with_name(f"{file.name}.part{os.getpid()}")
+    try:
+        if storage.sqlite:
+            with storage._errors(), storage._reading() as source, closing(sqlite3.connect(part)) as target:
+                _driver(source).backup(target)
+        else:
+            copy = SQLStorage(file_url(str(part)))
+            with storage._errors(), _one_moment(storage) as source, copy._transaction() as target_:
+                _copy(source, target_)
+            copy.close()
+        with storage._errors(), closing(sqlite3.connect(part)) as target:
+            target.execute("PRAGMA journal_mode = DELETE")  # one file, to be read where nothing can be written
+        part.rename(file)
+    finally:
+        for path in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
+            path.unlink(missing_ok=True)
+
+
+def restore(storage: SQLStorage, file: Path, check_spec: Callable[[str, str], object]) -> None:
+    """Put back what a copy holds: all studies of the storage are replaced, in one moment, by those of the copy."""
+    if not file.exists():
+        raise InvalidInput(f"file of a backup must be there, got {str(file)!r}")
+    copy = SQLStorage(file_url(str(file)).set(query={"mode": "ro"}))
+    try:
+        damaged = damages(copy, check_spec)
+        if damaged:
+            raise UnreadableFile(f"{file} is damaged, and was not restored: {damaged[0]}")
+        with storage._errors(), _one_moment(copy) as source, _alone(storage) as target:
+            for table in (heads, events, snapshots, studies):
+                target.execute(table.delete())
+            _copy(source, target)
+    finally:
+        copy.close()
+
+
+@contextmanager
+def _one_moment(storage: SQLStorage) -> Iterator[sa.Connection]:
+    """Read many things as they are at one moment."""
+    with storage._reading() as connection:
+        if not storage.sqlite:
+            connection.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+            yield connection
+            return
+        connection.exec_driver_sql("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.exec_driver_sql("ROLLBACK")
+
+
+@contextmanager
+def _alone(storage: SQLStorage) -> Iterator[sa.Connection]:
+    """Change what is there while all who want to write to any study wait."""
+    with storage._transaction() as connection:
+        if not storage.sqlite:
+            connection.execute(sa.text("LOCK TABLE studies IN EXCLUSIVE MODE"))
+        yield connection
+
+
+def _write_new(file: Path, lines: list[str]) -> None:
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.writelines(f"{line}\n" for line in lines)
+            out.flush()
+            os.fsync(out.fileno())
+    except OSError as problem:
+        raise InvalidInput(f"file for what is dropped must be a new one, got {str(file)!r}: {problem}") from None
+
+
+def _copy(source: sa.Connection, target: sa.Connection) -> None:
+    """Copy all rows as they are; only the numbers of studies are given anew."""
+    for study in source.execute(sa.select(studies).order_by(studies.c.id)).all():
+        row = {name: value for name, value in study._mapping.items() if name != "id"}
+        (number,) = target.execute(studies.insert(), row).inserted_primary_key or (None,)
+        for rows in _pages(source, study.id):
+            target.execute(events.insert(), [{**row._mapping, "study": number} for row in rows])
+        _end_log(target, number)
+        for row in source.execute(sa.select(snapshots).where(snapshots.c.study == study.id)).all():
+            target.execute(snapshots.insert(), {**row._mapping, "study": number})
+
+
+def _end_log(connection: sa.Connection, study: int | None) -> None:
+    """Write down where a log ends now."""
+    of_study = sa.select(events.c.number, events.c.mark).where(events.c.study == study)
+    row = connection.execute(of_study.order_by(events.c.number.desc()).limit(1)).first()
+    end = {"last": -1, "mark": ""} if row is None else {"last": row.number, "mark": row.mark}
+    connection.execute(heads.delete().where(heads.c.study == study))
+    connection.execute(heads.insert(), {"study": study, **end})
+
+
+def _pages(connection: sa.Connection, study: int) -> Iterator[list[Any]]:
+    after = -1
+    while rows := list(connection.execute(_page, {"of": study, "after": after})):
+        yield rows
+        after = rows[-1].number
+
+
+def _damages(connection: sa.Connection, check_spec: Callable[[str, str], object]) -> list[Damage]:
+    found: list[Damage] = []
+    if connection.dialect.name == "sqlite":
+        lines = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars().all()
+        found += [Damage(None, f"the file is damaged: {line}") for line in lines if line != "ok"]
+    for study in connection.execute(sa.select(studies).order_by(studies.c.id)).all():
+        if mark_of_study(study.log, study.name, study.spec) != study.mark:
+            found.append(Damage(study.name, "its settings are damaged: restore a backup, or delete it"))
+            continue  # the identity of its log may be what is damaged: its events cannot be judged
+        try:
+            check_spec(study.spec, study.name)
+        except ParetoscoutError as problem:
+            found.append(Damage(study.name, f"its settings cannot be read: {problem}"))
+        found += _damage_of_log(connection, study)
+    orphans = sa.select(sa.func.count()).select_from(events).where(events.c.study.not_in(sa.select(studies.c.id)))
+    if lost := connection.scalar(orphans):
+        found.append(Damage(None, f"{lost:,} events belong to no study"))
+    return found
+
+
+def _damage_of_log(connection: sa.Connection, study: Any) -> list[Damage]:
+    expected, mark = 0, ""
+    for rows in _pages(connection, study.id):
+        for row in rows:
+            if row.number != expected:
+                return [Damage(study.name, f"event {expected} is missing: the next one is {row.number}", expected)]
+            mark = mark_of_event(study.log, row.number, row.kind, row.trial, row.body, row.at, row.worker)
+            if mark != row.mark:
+                return [Damage(study.name, f"event {row.number} is damaged: its checksum does not fit", expected)]
+            expected += 1
+    end = connection.execute(sa.select(heads).where(heads.c.study == study.id)).first()
+    if end is None or end.last != expected - 1 or end.mark != mark:
+        last = None if end is None else end.last
+        return [Damage(study.name, f"the log should end with event {last}, but ends with {expected - 1}", expected)]
+    ahead = sa.select(sa.func.max(snapshots.c.number)).where(snapshots.c.study == study.id)
+    newest = connection.scalar(ahead)
+    if newest is not None and newest >= expected:
+        return [Damage(study.name, f"a snapshot of event {newest} is ahead of the log", expected)]
+    strays = sa.select(sa.func.min(events.c.number)).where(events.c.study == study.id)
+    lowest = connection.scalar(strays)
+    if lowest is not None and lowest < 0:
+        return [Damage(study.name, f"there is an event with the number {lowest}", expected)]
+    return []
