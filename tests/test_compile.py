@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import PATIENCE
 
 import paretoscout as ps
 from paretoscout.kernels import compile as compiler
@@ -28,7 +29,7 @@ def run(code: str, cwd: Path, **environment: str) -> str:
         env={**kept, **environment},
         text=True,
         capture_output=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr
