@@ -9,8 +9,8 @@ Five facts about numba shaped this file; each has a test in `tests/test_compile.
   checks. So that setting is part of the key.
 * The cache names the classes of states. Where an older version had one that is gone, or was in another file, its index
   fails to load; it counts as stale instead.
-* The index is saved before the code it speaks of, under a name that older code may have: a process that reads in between
-  runs the old code. So one process at a time is at an index.
+* The index is saved before the code it speaks of, under a name that older code may have: who reads in between runs the
+  old code. So one process at a time is at an index.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 """
 
