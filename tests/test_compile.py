@@ -211,7 +211,9 @@ def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Pa
     (tmp_path / "mine.py").write_text(code.replace("count < options.rounds", "count < 2 * options.rounds"))
     assert run(call, tmp_path, **cache) == "[1000]"
     (tmp_path / "mine.py").unlink()
-    plain = 'import paretoscout as ps; print(ps.simulate(ps.problems.load("s5"), "uniform", eps=0.1, replicates=1).success)'
+    plain = (
+        'import paretoscout as ps; print(ps.simulate(ps.problems.load("s5"), "uniform", eps=0.1, replicates=1).success)'
+    )
     assert run(plain, tmp_path, **cache) == "[ True]"
 
 
