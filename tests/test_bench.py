@@ -390,7 +390,7 @@ def test_one_option_alone_is_measured(folder: Path) -> None:
     (option,) = json.loads(done.stdout)["options"]
     assert option["verdict"] == "front"
     assert option["metrics"]["time"]["value"] > 1
-    assert 0 < option["metrics"]["time"]["low"] < option["metrics"]["time"]["high"] < 1000
+    assert 0 < option["metrics"]["time"]["low"] < option["metrics"]["time"]["high"] < 1000 * PATIENCE
     assert 5 <= option["runs"] <= 20
 
 
@@ -414,8 +414,8 @@ def test_limits_are_said_in_their_unit(folder: Path) -> None:
     assert "no option keeps its limits." in none.output
     assert "time <= 5 ms" in none.output
     assert "Every option breaks a guard" in (folder / "out.html").read_text()
-    some = bench("sleep 0.02", "sleep 0.001", "-m", "time<=12")
-    assert "left out: sleep 0.02: breaks time <= 12 ms" in some.output
+    some = bench("sleep 0.2", "sleep 0.001", "-m", "time<=100")
+    assert "left out: sleep 0.2: breaks time <= 100 ms" in some.output
 
 
 def test_ties_end_even_where_every_difference_matters(folder: Path) -> None:
