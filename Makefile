@@ -4,29 +4,48 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
+IN_TWO := -n 2 --dist worksteal
+
+# What takes longest of the tests; make check leaves it out.
+SLOW := audit bench compile docs reproduce study_trust
 
 # For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test lint audit reach bench leaderboard contexts examples clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench leaderboard contexts examples clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
 	@$(BIN)/paretoscout demo --out out/demo.png
 
-test: lint
-	$(PYTEST) -n 2
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 -m kernels tests
+# Types are checked while the uncompiled kernels are tested: mypy has but one process.
+test: style
+	@$(MAKE) -j2 types uncompiled
+	@$(MAKE) compiled
+	$(PYTEST) $(IN_TWO)
 
-lint: $(VENV)/installed-dev
+check: lint compiled
+	$(PYTEST) $(IN_TWO) $(SLOW:%=--ignore=tests/test_%.py)
+
+lint: style types
+
+style: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
+
+uncompiled: $(VENV)/installed-dev
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(IN_TWO) -m kernels tests
+
+compiled: $(VENV)/installed-dev
+	$(BIN)/python tests/compile_all.py
 
 audit: $(VENV)/installed-dev
 	$(BIN)/paretoscout audit --out out/audit.json
-	PARETOSCOUT_LONG=1 $(PYTEST) -n 2 tests/test_study_trust.py
+	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) tests/test_study_trust.py
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import glob
 import json
 import os
@@ -25,6 +26,26 @@ settings.load_profile("paretoscout")
 
 LONG = os.environ.get("PARETOSCOUT_LONG") == "1"
 
+#: Seconds that nothing takes which is not stuck, however busy the machine is; no test has a shorter limit.
+PATIENCE = 3600.0 if LONG else 1200.0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test that hangs for all the patience of its own limits ends its process and shows where every thread stood."""
+    faulthandler.dump_traceback_later(1.5 * PATIENCE, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+STDERR = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STDERR] = os.dup(2)  # before it is captured
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -32,14 +53,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="takes minutes: make audit runs it (PARETOSCOUT_LONG=1)"))
 
 
-def wait_for(what: str, check: Callable[[], Any], seconds: float = 60.0) -> Any:
+def wait_for(what: str, check: Callable[[], Any]) -> Any:
     """Return the first true answer."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while True:
         answer = check()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
         time.sleep(0.01)
 
 
@@ -105,7 +126,7 @@ def postgres_server() -> Iterator[str]:
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(60)
+        process.wait(PATIENCE)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -162,12 +183,12 @@ class Workers:
         self.wait(number)
 
     def wait(self, number: int) -> None:
-        wait_for(f"worker {number} to end", lambda: not _lives(number), 300.0)
+        wait_for(f"worker {number} to end", lambda: not _lives(number))
 
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(60)
+        self.process.wait(PATIENCE)
         if self.process.stdout is not None:
             self.process.stdout.close()
 

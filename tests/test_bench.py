@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from conftest import PATIENCE, wait_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -202,23 +202,22 @@ def test_peak_memory_is_that_of_the_command_not_ours(runner: Runner) -> None:
 
 
 def test_a_command_that_hangs_and_ignores_sigterm_is_ended(runner: Runner) -> None:
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
-    began = time.monotonic()
-    done = runner.run(f"{PYTHON} -c {shlex.quote(code)}", timeout=0.5)
+    code = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(9999)"
+    )
+    for seconds in (0.5, 5.0, 50.0):  # on a busy machine it may not have begun when its time is over
+        done = runner.run(f"{PYTHON} -c {shlex.quote(code)}", timeout=seconds)
+        if done.stdout:
+            break
     assert done.timed_out
     assert done.code == -signal.SIGKILL
     assert done.stdout == "on\n"
-    assert time.monotonic() - began < 10
 
 
 def test_what_a_command_leaves_running_is_ended(runner: Runner) -> None:
-    done = runner.run("sleep 300 & echo $!", shell=True)
+    done = runner.run("sleep 9999 & echo $!", shell=True)
     child = int(done.stdout)
-    for _ in range(100):
-        if not alive(child):
-            return
-        time.sleep(0.02)
-    pytest.fail("the child is still running")
+    wait_for("the child to end", lambda: not alive(child))
 
 
 def alive(pid: int) -> bool:
@@ -391,7 +390,7 @@ def test_one_option_alone_is_measured(folder: Path) -> None:
     (option,) = json.loads(done.stdout)["options"]
     assert option["verdict"] == "front"
     assert option["metrics"]["time"]["value"] > 1
-    assert 0 < option["metrics"]["time"]["low"] < option["metrics"]["time"]["high"] < 1000
+    assert 0 < option["metrics"]["time"]["low"] < option["metrics"]["time"]["high"] < 1000 * PATIENCE
     assert 5 <= option["runs"] <= 20
 
 
@@ -415,8 +414,8 @@ def test_limits_are_said_in_their_unit(folder: Path) -> None:
     assert "no option keeps its limits." in none.output
     assert "time <= 5 ms" in none.output
     assert "Every option breaks a guard" in (folder / "out.html").read_text()
-    some = bench("sleep 0.02", "sleep 0.001", "-m", "time<=12")
-    assert "left out: sleep 0.02: breaks time <= 12 ms" in some.output
+    some = bench("sleep 0.2", "sleep 0.001", "-m", "time<=100")
+    assert "left out: sleep 0.2: breaks time <= 100 ms" in some.output
 
 
 def test_ties_end_even_where_every_difference_matters(folder: Path) -> None:
@@ -535,18 +534,14 @@ def test_ctrl_c_keeps_all_runs_and_leaves_nothing_running(folder: Path, end: sig
         start_new_session=True,
     )
     store = folder / "paretoscout.db"
-    for _ in range(600):  # the first start compiles
-        time.sleep(0.1)
-        if store.exists() and told(store) >= 2 and running(f"sleep {mine}"):
-            break
-    assert running(f"sleep {mine}"), "interrupted in the middle of a run"
+    wait_for("the middle of a run", lambda: store.exists() and told(store) >= 2 and running(f"sleep {mine}"))
     launchers = children(process.pid)
     assert launchers
     if end == signal.SIGHUP:
         os.killpg(process.pid, end)  # a terminal that is closed
     else:
         process.send_signal(end)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, stderr
     assert "the same command goes on" in stderr
     assert told(store) >= 2
@@ -560,13 +555,11 @@ def test_a_command_ends_with_the_one_who_asked_for_it(monkeypatch: pytest.Monkey
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
         pytest.skip("needs a recent Linux")
-    mine = f"71.{os.getpid()}"
+    mine = f"7171.{os.getpid()}"
 
     def interrupted(self: Runner) -> Any:
-        for _ in range(200):
-            if running(f"sleep {mine}"):
-                raise KeyboardInterrupt
-            time.sleep(0.02)
+        wait_for("the command to start", lambda: running(f"sleep {mine}"))
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(Runner, "_answer", interrupted)
     with pytest.raises(KeyboardInterrupt), Runner() as runner:

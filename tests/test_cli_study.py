@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from conftest import PATIENCE
 
 from paretoscout.cli import options
 from paretoscout.cli.main import SECTIONS, main
@@ -423,7 +424,7 @@ def test_watching_ends_when_all_is_decided() -> None:
         first = json.loads(watching.stdout.readline())
         assert first["done"] is False
         finish()
-        rest, _ = watching.communicate(timeout=120)
+        rest, _ = watching.communicate(timeout=PATIENCE)
     assert watching.returncode == 0
     assert json.loads(rest.splitlines()[-1])["done"] is True
 
@@ -473,7 +474,7 @@ def in_bash(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import PATIENCE
 
 import paretoscout as ps
 from paretoscout.kernels import compile as compiler
@@ -28,7 +29,7 @@ def run(code: str, cwd: Path, **environment: str) -> str:
         env={**kept, **environment},
         text=True,
         capture_output=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -60,6 +61,39 @@ def test_editing_a_helper_in_another_file_recompiles_its_callers(copied_kernels:
         "from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 10\n"
     )
     assert run(CALL, copied_kernels) == "11 0", "stale code of the caller was used"
+
+
+def test_old_code_is_not_found_while_new_code_is_saved(copied_kernels: Path) -> None:
+    """Another process reads the cache between the two files that are saved; it waits."""
+    assert run(CALL, copied_kernels) == "2 0"
+    (copied_kernels / "toy/kernels/helper.py").write_text(
+        "from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 10\n"
+    )
+    reads = f"""if True:
+        from toy.kernels import compile
+        load = compile._Index.load
+        def announced(self, key):
+            print("reads", flush=True)
+            return load(self, key)
+        compile._Index.load = announced
+        {CALL}
+        """
+    saves = f"""
+        import subprocess, sys, time
+        from toy.kernels import compile
+        save, others = compile._Index._save_data, []
+        def slowly(self, name, data):
+            if "caller" in name:
+                others.append(subprocess.Popen([sys.executable, "-c", {reads!r}], stdout=subprocess.PIPE, text=True))
+                others[0].stdout.readline()
+                time.sleep(1)
+            save(self, name, data)
+        compile._Index._save_data = slowly
+        from toy.kernels.caller import caller
+        caller(1)
+        print(others[0].communicate()[0])
+        """
+    assert run(saves, copied_kernels) == "11 1"
 
 
 def test_a_cache_that_names_a_class_that_is_gone_is_stale(copied_kernels: Path) -> None:
@@ -139,21 +173,28 @@ def test_the_digest_covers_every_file_with_kernels() -> None:
 
 
 def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
-    """Several algorithms on two environments: a second process compiles nothing."""
+    """Several algorithms on two environments: a second process compiles nothing.
+
+    Most of them in the cache of all tests, which may hold some already; one in a cache of its own, which is empty.
+    """
     code = """
-        import numpy as np, paretoscout as ps
+        import paretoscout as ps
         from paretoscout.simulation.play import player
-        table = ps.problems.table({"a": ["x", "x", "y", "y"], "m": [0, 1, 9, 8]}, arm="a", metrics={"m": "max"})
+        table = ps.problems.table({{"a": ["x", "x", "y", "y"], "m": [0, 1, 9, 8]}}, arm="a", metrics={{"m": "max"}})
         for problem in (ps.problems.load("s5"), table):
-            for name in ("scout", "multi-pfi", "uniform", "pfiwr"):
+            for name in {names}:
                 ps.simulate(problem, name, eps=1.0, replicates=1, max_samples=50)
         one_arm = ps.algorithms.Setup(n_arms=1, n_metrics=1, eps=0.1, delta=0.1, sigma=1.0)
         stats = player(ps.Session("multi-pfi", one_arm).state).stats
         print(sum(stats.cache_misses.values()), sum(stats.cache_hits.values()))
         """
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert run(code, tmp_path, **cache) == "6 0"  # uniform and multi-pfi share a class of state
-    assert run(code, tmp_path, **cache) == "0 6"
+    small = code.format(names=("multi-pfi", "uniform"))  # they share a class of state
+    assert run(small, tmp_path, **cache) == "2 0"
+    assert run(small, tmp_path, **cache) == "0 2"
+    whole = code.format(names=("scout", "multi-pfi", "uniform", "pfiwr"))
+    assert sum(map(int, run(whole, tmp_path).split())) == 6
+    assert run(whole, tmp_path) == "0 6"
 
 
 def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Path) -> None:
@@ -170,7 +211,9 @@ def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Pa
     (tmp_path / "mine.py").write_text(code.replace("count < options.rounds", "count < 2 * options.rounds"))
     assert run(call, tmp_path, **cache) == "[1000]"
     (tmp_path / "mine.py").unlink()
-    plain = 'import paretoscout as ps; print(ps.simulate(ps.problems.load("s5"), eps=0.1, replicates=1).success)'
+    plain = (
+        'import paretoscout as ps; print(ps.simulate(ps.problems.load("s5"), "uniform", eps=0.1, replicates=1).success)'
+    )
     assert run(plain, tmp_path, **cache) == "[ True]"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from conftest import PATIENCE
 
 from paretoscout import algorithms
 from paretoscout.cli.main import main
@@ -33,7 +34,12 @@ def test_python_examples_run(document: Path, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(code)
     done = subprocess.run(
-        [sys.executable, "-W", "error", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-W", "error", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -68,7 +74,9 @@ def test_commands_run(document: Path, installed: Path) -> None:
     assert commands
     for block in commands:
         if not plain(block):
-            done = subprocess.run(["bash", "-euc", block], capture_output=True, text=True, timeout=600, check=False)
+            done = subprocess.run(
+                ["bash", "-euc", block], capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
             assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
             continue
         for line in block.splitlines():
@@ -88,8 +96,8 @@ def test_examples_of_bench_run(document: Path, installed: Path, monkeypatch: pyt
     monkeypatch.setenv("PARETOSCOUT_BUDGET", "4")
     *before, last = blocks(document, "sh")
     for block in before:
-        subprocess.run(["bash", "-euc", block], check=True, timeout=60)
-    done = subprocess.run(["bash", "-euc", last], capture_output=True, text=True, timeout=300, check=False)
+        subprocess.run(["bash", "-euc", block], check=True, timeout=PATIENCE)
+    done = subprocess.run(["bash", "-euc", last], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "left out" not in done.stdout
     shown = blocks(document, "text")[0]

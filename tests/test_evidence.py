@@ -126,6 +126,7 @@ def test_evidence_keeps_its_promise_under_adversarial_sampling() -> None:
     """
     alpha, runs, exceeded, naive_exceeded = 0.2, 2000, 0, 0
     rhos, weights = np.array([100.0, 10.0, 1.0]), np.log([0.4, 0.3, 0.3])
+    needed, fixed_n = np.log(1 / alpha), norm.ppf(1 - alpha)
     rng = np.random.default_rng(0)
     for _ in range(runs):
         sums, n = rng.standard_normal(2), np.ones(2)
@@ -137,9 +138,8 @@ def test_evidence_keeps_its_promise_under_adversarial_sampling() -> None:
             n[arm] += 1
             lead = sums[0] / n[0] - sums[1] / n[1]
             if lead > 0:
-                needed = np.log(1 / alpha)
                 seen |= log_evidence_above(lead, n[0], n[1], 1.0, 1.0, rhos, weights, needed) >= needed
-                naive_seen |= lead / np.sqrt(1 / n[0] + 1 / n[1]) > norm.ppf(1 - alpha)
+                naive_seen |= lead / np.sqrt(1 / n[0] + 1 / n[1]) > fixed_n
         exceeded += seen
         naive_exceeded += naive_seen
     limit = int(binom.ppf(1 - 1e-5, runs, alpha))
@@ -151,11 +151,12 @@ RHOS, WEIGHTS = np.array([512.0, 64.0, 8.0, 1.0]), np.array([0.3, 0.3, 0.25, 0.1
 RATES = np.array([0.8 / 2.0**r for r in range(10)])
 
 
-def naive_t_mixture(u: float, n: int, variance: float) -> float:
-    """The formula as it stands; equal samples that meet the mean say nothing against it."""
-    kappa = RHOS / (n + RHOS)
-    ratio = (variance + u**2) / (variance + kappa * u**2) if variance + u**2 > 0 else np.ones(len(RHOS))
-    return float(logsumexp(np.log(WEIGHTS) + 0.5 * np.log(kappa) + n / 2 * np.log(ratio)))
+def naive_t_mixture(u: float | np.ndarray, n: int, variance: float) -> np.ndarray:
+    """The formula as it stands, of one or many u; equal samples that meet the mean say nothing against it."""
+    kappa, square = RHOS / (n + RHOS), np.square(u)[..., None]
+    ratio = np.ones(np.broadcast_shapes(square.shape, RHOS.shape))
+    np.divide(variance + square, variance + kappa * square, out=ratio, where=variance + square > 0)
+    return np.asarray(logsumexp(np.log(WEIGHTS) + 0.5 * np.log(kappa) + n / 2 * np.log(ratio), axis=-1))
 
 
 def likelihood_ratio(values: np.ndarray, rho: float) -> float:
@@ -172,7 +173,7 @@ def likelihood_ratio(values: np.ndarray, rho: float) -> float:
 @given(st.floats(0, 4), st.integers(2, 200), st.floats(0.01, 5))
 def test_t_mixture_equals_its_formula(u: float, n: int, variance: float) -> None:
     got = log_t_mixture(u, float(n), variance, RHOS, np.log(WEIGHTS))
-    assert got == pytest.approx(naive_t_mixture(u, n, variance), abs=1e-9 * (1 + abs(got)))
+    assert got == pytest.approx(float(naive_t_mixture(u, n, variance)), abs=1e-9 * (1 + abs(got)))
 
 
 def test_t_mixture_is_a_ratio_of_marginal_likelihoods() -> None:
@@ -197,8 +198,7 @@ def test_equal_samples_prove_little_at_first() -> None:
 def test_surprise_never_exceeds_the_worst_split(d: float, n_i: int, v_i: float, n_j: int, v_j: float) -> None:
     """A bound from below on the minimum over all splits, and a close one."""
     splits = np.linspace(0, d, 1001)
-    values = [naive_t_mixture(u, n_i, v_i) + naive_t_mixture(d - u, n_j, v_j) for u in splits]
-    worst = log_surprise(min(values))
+    worst = log_surprise(float((naive_t_mixture(splits, n_i, v_i) + naive_t_mixture(d - splits, n_j, v_j)).min()))
     got = log_surprise_above(d, float(n_i), v_i, float(n_j), v_j, RHOS, np.log(WEIGHTS))
     assert got <= worst + 1e-9
     assert got >= worst - 0.05 * (1 + abs(worst))
@@ -211,8 +211,9 @@ def test_log_surprise() -> None:
     assert log_surprise(-2.0) == -2.0
 
 
-def naive_bernstein(u: float, n: int, spread: float) -> float:
-    return float(logsumexp(-np.log(len(RATES)) + RATES * n * u + (np.log1p(-RATES) + RATES) * spread))
+def naive_bernstein(u: float | np.ndarray, n: int, spread: float) -> np.ndarray:
+    terms = -np.log(len(RATES)) + RATES * n * np.asarray(u)[..., None] + (np.log1p(-RATES) + RATES) * spread
+    return np.asarray(logsumexp(terms, axis=-1))
 
 
 @given(st.floats(0.001, 0.9), st.integers(1, 3000), st.floats(0.01, 0.25), st.integers(1, 3000), st.floats(0.01, 0.25))
@@ -220,12 +221,12 @@ def naive_bernstein(u: float, n: int, spread: float) -> float:
 def test_bernstein_evidence_equals_its_formula(d: float, n_i: int, v_i: float, n_j: int, v_j: float) -> None:
     spread_i, spread_j = n_i * v_i, n_j * v_j
     value, slope, curve = log_bernstein(d, float(n_i), spread_i, RATES, np.full(10, -np.log(10)))
-    assert value == pytest.approx(naive_bernstein(d, n_i, spread_i), abs=1e-9 * (1 + abs(value)))
+    assert value == pytest.approx(float(naive_bernstein(d, n_i, spread_i)), abs=1e-9 * (1 + abs(value)))
     assert 0 <= slope <= 0.8 * n_i + 1e-9
     assert curve >= -1e-6 * slope**2
     place = 0.05 + 0.9 * d  # where the mean of arm i lies between 0 and 1
     splits = np.linspace(place - 1, place, 2001)
-    worst = min(naive_bernstein(u, n_i, spread_i) + naive_bernstein(d - u, n_j, spread_j) for u in splits)
+    worst = (naive_bernstein(splits, n_i, spread_i) + naive_bernstein(d - splits, n_j, spread_j)).min()
     got = log_bernstein_above(
         d, place - 1, place, float(n_i), spread_i, float(n_j), spread_j, RATES, np.full(10, -np.log(10))
     )
@@ -243,7 +244,7 @@ def test_evidence_of_unknown_noise_keeps_its_promise_under_adversarial_sampling(
     alpha, runs, exceeded, plugged_in = 0.2, 2000, 0, 0
     needed = np.log(1 / alpha)
     rng = np.random.default_rng(0)
-    rate_weights = np.full(10, -np.log(10))
+    weights, rate_weights = np.log(WEIGHTS), np.full(10, -np.log(10))
     for _ in range(runs):
         n, sums, spread = np.zeros(2), np.zeros(2), np.zeros(2)
         means, squares = np.zeros(2), np.zeros(2)
@@ -261,14 +262,14 @@ def test_evidence_of_unknown_noise_keeps_its_promise_under_adversarial_sampling(
                 continue
             variances = squares / n
             if law == "normal":
-                evidence = log_surprise_above(lead, n[0], variances[0], n[1], variances[1], RHOS, np.log(WEIGHTS))
+                evidence = log_surprise_above(lead, n[0], variances[0], n[1], variances[1], RHOS, weights)
             else:
                 evidence = log_bernstein_above(
                     lead, means[0] - 1, means[0], n[0], spread[0], n[1], spread[1], RATES, rate_weights
                 )
             seen |= bool(evidence >= needed)
             pooled = np.sqrt(squares.sum() / (n.sum() - 2))
-            naive = log_evidence_above(lead, n[0], n[1], pooled, pooled, RHOS, np.log(WEIGHTS), needed)
+            naive = log_evidence_above(lead, n[0], n[1], pooled, pooled, RHOS, weights, needed)
             naive_seen |= bool(naive >= needed)
         exceeded += seen
         plugged_in += naive_seen

@@ -1,6 +1,6 @@
 """`@kernel` and `@allocating_kernel`: the one place for compiler flags, the cache key and the fallback without a cache.
 
-Four facts about numba shaped this file; each has a test in `tests/test_compile.py`.
+Five facts about numba shaped this file; each has a test in `tests/test_compile.py`.
 
 * A cached kernel is keyed on the file it stands in, not on the helpers it calls. Editing a helper in
   another file would leave the caller's machine code stale, silently. So the key is a digest of all
@@ -9,13 +9,16 @@ Four facts about numba shaped this file; each has a test in `tests/test_compile.
   checks. So that setting is part of the key.
 * The cache names the classes of states. Where an older version had one that is gone, or was in another file, its index
   fails to load; it counts as stale instead.
+* The index is saved before the code it speaks of, under a name that older code may have: who reads in between runs the
+  old code. So one process at a time is at an index.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -92,7 +95,24 @@ def _compile(function: F, extra: Any) -> F:
 
 
 class _Index(IndexDataCacheFile):
-    """A cache index that other sources may have written."""
+    """A cache index that other sources may have written, and other processes may be writing."""
+
+    def save(self, key: Any, data: Any) -> None:
+        with self._alone():
+            super().save(key, data)  # type: ignore[no-untyped-call]
+
+    def load(self, key: Any) -> Any:
+        with self._alone():
+            return super().load(key)  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with ExitStack() as held:
+            with suppress(ImportError, OSError):  # not on every system, nor in a folder that can only be read
+                from fcntl import LOCK_EX, flock
+
+                flock(held.enter_context(open(self._index_path + ".lock", "wb")), LOCK_EX)
+            yield
 
     def _load_index(self) -> Any:
         try:
