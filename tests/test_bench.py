@@ -26,8 +26,11 @@ from hypothesis import strategies as st
 from paretoscout.algorithms import Scout
 from paretoscout.bench import Campaign, Plan, options_of, report, source_of, variables_of
 from paretoscout.bench.campaign import drift
-from paretoscout.bench.practical import Doubt, block, judged
-from paretoscout.bench.run import Run, Runner
+from paretoscout.bench.launcher import Launcher
+from paretoscout.bench.made_up import MadeUp, made_up_bench, wrong_verdicts
+from paretoscout.bench.metrics import NoValue
+from paretoscout.bench.practical import Doubt, block, judged, stuck
+from paretoscout.bench.run import Command, Interrupted, Job, Run, Runner
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, UnknownName
 from paretoscout.problem import Metric
@@ -137,11 +140,14 @@ def test_metrics_of_a_run(text: str, run: dict[str, Any], value: float) -> None:
     assert source_of(text, {}).measured(a_run(**run), {}) == value
 
 
-def test_the_size_of_a_file_and_of_a_folder(folder: Path) -> None:
+def test_the_size_of_a_file_and_of_a_folder(folder: Path, runner: Runner) -> None:
     (folder / "out-1").mkdir()
     (folder / "out-1" / "x").write_bytes(b"x" * 3000)
-    assert source_of("size@out-{n}/x", {}).measured(a_run(), {"n": "1"}) == 3.0
-    assert source_of("size=size@out-{n}", {}).measured(a_run(), {"n": "1"}) == 3.0
+    done = runner.run("true", sizes=("out-1", "out-1/x", "out-2"))
+    assert source_of("size@out-{n}/x", {}).measured(done, {"n": "1"}) == 3.0
+    assert source_of("size=size@out-{n}", {}).measured(done, {"n": "1"}) == 3.0
+    with pytest.raises(NoValue, match="size: No such file or directory: out-2"):
+        source_of("size@out-{n}", {}).measured(done, {"n": "2"})
 
 
 def test_percent_is_a_ratio_and_a_number_is_a_number() -> None:
@@ -422,33 +428,35 @@ def test_limits_are_said_in_their_unit(folder: Path) -> None:
 def test_ties_end_even_where_every_difference_matters(folder: Path) -> None:
     (folder / "tie.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 0.1)); print('same: 7')")
     how = ["-m", "cost:min=stdout~^(.*)", "-m", "same:min=stdout~same: (.*)", "--eps", "cost=0.5", "--warmup", "0"]
+    how += ["--exact", "same"]
     done = bench("-L", "mean=10,14", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--budget", "400")
     assert done.exit_code == 0, done.output
     assert "mean=14 is dominated by mean=10: worse in cost by" in done.output
     assert "metric same has no --eps" in done.output
-    same = bench("echo 7", "echo  7", "-m", "x:min=stdout~(.*)", "--budget", "100", "--json")
+    same = bench("echo 7", "echo  7", "-m", "x:min=stdout~(.*)", "--exact", "x", "--budget", "100", "--json")
     assert same.exit_code == 0, same.output
     assert [option["verdict"] for option in json.loads(same.stdout)["options"]] == ["front", "front"]
 
 
 def test_numbers_in_exports_are_those_of_the_metric(folder: Path) -> None:
-    done = bench("echo 5000", "echo 6000", "-m", "x:min=stdout~(.*)", "--eps", "x=5", "--json")
+    done = bench("echo 5000", "echo 6000", "-m", "x:min=stdout~(.*)", "--eps", "x=5", "--exact", "x", "--json")
     (first, _) = json.loads(done.stdout)["options"]
-    assert first["metrics"]["x"] == {"value": 5000.0, "low": 5000.0, "high": 5000.0, "unit": ""}
+    assert first["metrics"]["x"] == {"value": 5000.0, "low": 5000.0, "high": 5000.0, "unit": "", "censored": False}
     early = bench("sleep 0.001", "-m", "time", "--budget", "2", "--json")
     (option,) = json.loads(early.stdout)["options"]
-    assert option["metrics"]["time"] == {"value": None, "low": None, "high": None, "unit": "ms"}
+    unknown = {"value": None, "low": None, "high": None, "unit": "ms", "censored": False}
+    assert option["metrics"]["time"] == unknown
     assert early.exit_code == 0, "one option alone is on the front whatever it takes"
 
 
 def test_long_names_do_not_hide_numbers(folder: Path) -> None:
     long = [f"echo {text * 200} 7" for text in ("a", "b")]
-    done = bench(*long, "-m", "x:min=stdout~([0-9])", "--eps", "x=1")
+    done = bench(*long, "-m", "x:min=stdout~([0-9])", "--eps", "x=1", "--exact", "x")
     assert len(re.findall(r"★ front +7 +\d+\n", done.output)) == 2, done.output
 
 
 def test_what_failed_is_tried_again(folder: Path) -> None:
-    how = ["-m", "x:min=stdout~(.*)", "--eps", "x=1", "--warmup", "0", "-n", "a", "-n", "b"]
+    how = ["-m", "x:min=stdout~(.*)", "--eps", "x=1", "--exact", "x", "--warmup", "0", "-n", "a", "-n", "b"]
     commands = ["echo 5", f"{PYTHON} later.py"]
     assert "left out: b: failed: exit code 2" in bench(*commands, *how).output
     (folder / "later.py").write_text("print(9)")
@@ -477,6 +485,7 @@ def test_a_bench_belongs_to_its_folder(folder: Path, monkeypatch: pytest.MonkeyP
         (["--picture", "x.xyz"], "--picture must end in"),
         (["--algorithm", "uniform"], "--algorithm must work with noise that nobody knows"),
         (["--budget", "-3"], "a number of runs, or a duration"),
+        (["--exact", "price"], "--exact must be of a metric (time, rss), got 'price'"),
     ],
 )
 def test_usage_errors_come_before_the_first_run(arguments: list[str], message: str, folder: Path) -> None:
@@ -509,7 +518,7 @@ def test_setup_prepare_and_cleanup(folder: Path) -> None:
     done = bench(
         "cat x-{n}",
         "-L", "n=1,2",
-        "-m", "x:min=stdout~(.*)", "--eps", "x=0.5",
+        "-m", "x:min=stdout~(.*)", "--eps", "x=0.5", "--exact", "x",
         "--shell",
         "--setup", "echo {n} >> setups",
         "--prepare", "echo {n} > x-{n}",
@@ -555,18 +564,15 @@ def test_ctrl_c_keeps_all_runs_and_leaves_nothing_running(folder: Path, end: sig
 
 
 def test_a_command_ends_with_the_one_who_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C before its number is known: closing is enough."""
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        pytest.skip("needs a recent Linux")
+    """Ctrl-C, and once more before the answer: closing is enough."""
     mine = f"71.{os.getpid()}"
 
-    def interrupted(self: Runner) -> Any:
+    def interrupted(self: Runner, channel: Any) -> Any:
         for _ in range(200):
             if running(f"sleep {mine}"):
-                raise KeyboardInterrupt
+                break
             time.sleep(0.02)
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(Runner, "_answer", interrupted)
     with pytest.raises(KeyboardInterrupt), Runner() as runner:
@@ -635,7 +641,7 @@ def table(estimates: Any, radii: Any, verdicts: tuple[str, ...], rivals: tuple[s
     )
 
 
-SOURCES = (source_of("time", {}), source_of("size@x", {}))
+SOURCES = (source_of("time", {}, exact=["time"]), source_of("size@x", {}))
 
 
 def test_the_sentence() -> None:
@@ -678,7 +684,7 @@ def test_rivals_are_worth_having_themselves() -> None:
 def test_chains_leave_somebody_standing_whatever_the_order(order: int) -> None:
     """Each is pointless beside the next: the first and the last are five times eps apart."""
     values = np.array([[0.9 * k, 10.0 - k] for k in range(6)])[::order]
-    sources = (source_of("a:min=json@a", {"a": "1"}), source_of("b:min=json@b", {"b": "0.1"}))
+    sources = tuple(source_of(f"{x}:min=json@{x}", {"a": "1", "b": "0.1"}, exact="ab") for x in "ab")
     chain = table(values, np.zeros((6, 2)), ("front",) * 6, (None,) * 6)
     practical, _ = judged(chain, sources)
     assert practical.verdicts[::order] == ("dominated", "front") * 3
@@ -687,7 +693,7 @@ def test_chains_leave_somebody_standing_whatever_the_order(order: int) -> None:
 
 
 def test_a_certain_tie_leaves_the_doubt_about_the_rest() -> None:
-    sources = (source_of("time", {}), source_of("x:min=json@x", {}))
+    sources = (source_of("time", {}), source_of("x:min=json@x", {}, exact=["x"]))
     same = table([[3.0, 5.0], [3.1, 5.0]], [[0.09, 0.0], [0.09, 0.0]], ("front", "undecided"), (None, "a"))
     practical, doubts = judged(same, sources)
     assert practical.verdicts == ("front", "undecided")
@@ -730,7 +736,7 @@ def test_a_block_has_what_bears_on_the_undecided() -> None:
     assert block(unknown, [], SOURCES) == list("abcde")
 
 
-def test_a_machine_that_wanders_does_not_change_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_wanders_does_not_change_verdicts() -> None:
     """The speed of the machine is a random walk. Nobody is called slower than one that is as slow or slower.
 
     Ten benches at delta 0.05: more than four of them wrong with probability below 0.0001. (Run one by one in the order
@@ -741,14 +747,13 @@ def test_a_machine_that_wanders_does_not_change_verdicts(monkeypatch: pytest.Mon
     for seed in range(10):
         rng, level = np.random.default_rng(seed), [0.0]
 
-        def measured(self: Campaign, option: Any, rng: Any = rng, level: Any = level) -> dict[str, float]:
+        def draw(name: str, rng: Any = rng, level: Any = level) -> list[float]:
             level[0] += 0.02 * rng.standard_normal()
-            return {"time": means[option.variables["x"]] + level[0] + 0.06 * rng.standard_normal()}
+            return [means[name[-1]] + level[0] + 0.06 * rng.standard_normal()]
 
-        monkeypatch.setattr(Campaign, "_measure", measured)
         options = options_of(["true {x}"], {"x": list(means)})
         plan = Plan(tuple(options), (source_of("time", {"time": "5%"}),), algorithm=Scout(noise="unknown"), seed=seed)
-        campaign = Campaign(plan, "memory")
+        campaign = MadeUp(plan, draw)
         for _ in campaign.steps(lambda progress: progress.runs >= 1000):
             pass
         verdicts = report.verdicts(campaign)
@@ -786,6 +791,7 @@ def test_ties_in_one_metric_are_no_way_onto_the_front(folder: Path, features: li
     """
     (folder / "tie.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 1)); print('same: 7')")
     how = ["-m", "cost:min=stdout~^(.*)", "-m", "same:min=stdout~same: (.*)", "--eps", "cost=1", "--eps", "same=1"]
+    how += ["--exact", "same"]
     done = bench("-L", "mean=10,14,10.1", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--json", *features)
     assert done.exit_code == 0, done.output
     verdicts = {option["name"]: option["verdict"] for option in json.loads(done.stdout)["options"]}

@@ -29,9 +29,10 @@ class Metric:
     eps: the difference that does not matter, in the metric's own unit.
     unit: shown behind numbers.
     bounds: the lowest and the highest value there can be; an outcome beyond them is an error.
+    exact: a number that is the same in all measurements of an option is certain: sizes, prices.
 
     >>> Metric("latency", "min", eps=5, unit="ms")
-    Metric(name='latency', direction='min', eps=5, unit='ms', bounds=None)
+    Metric(name='latency', direction='min', eps=5, unit='ms', bounds=None, exact=False)
     """
 
     name: str
@@ -39,6 +40,7 @@ class Metric:
     eps: float | None = None
     unit: str = ""
     bounds: tuple[float, float] | None = None
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
