@@ -337,9 +337,12 @@ def _exactly(channel: socket.socket, size: int) -> bytes | None:
 
 
 def _spawn(program: str, argv: list[str], environment: dict[str, str], actions: list[Any]) -> int:
-    """Start a program in a session of its own, with all signals as usual."""
+    """Start a program in a process group of its own, with all signals as usual.
+
+    Not in a session of its own: a busy Linux gives each session its share of the processor, and a new one waits for it.
+    """
     return os.posix_spawn(
-        program, argv, environment, file_actions=actions, setsid=True, setsigmask=[], setsigdef=DEFAULTS
+        program, argv, environment, file_actions=actions, setpgroup=0, setsigmask=[], setsigdef=DEFAULTS
     )
 
 

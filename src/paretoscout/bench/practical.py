@@ -156,9 +156,10 @@ def _compared(
     """[k, j, metric]: by how much j seems to be better than k, at least and at most is, and what rounding may do."""
     signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
     values, sizes = signs * table.estimates, ROUNDING * np.abs(table.estimates)
-    radii = np.where(never_varied(table, sources), np.inf, table.radii)
+    still = never_varied(table, sources)
+    radii = np.where(still, np.inf if bounds is None else np.where(bounds, 0.0, np.inf), table.radii)
     low, high = values - radii, values + radii
-    if bounds is not None:  # what is lower than we know
+    if bounds is not None:  # the value may be lower than that
         low, high = np.where(bounds & (signs > 0), -np.inf, low), np.where(bounds & (signs < 0), np.inf, high)
     least, most = low[None] - high[:, None], high[None] - low[:, None]
     return values[None] - values[:, None], least, most, sizes[None] + sizes[:, None]
