@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from paretoscout.algorithms import Scout
-from paretoscout.bench import Campaign, Option, Plan, options_of, source_of
+from paretoscout.bench import Campaign, Plan, Progress, options_of, source_of
+from paretoscout.bench.made_up import MadeUp
 from paretoscout.study import Trial
 
 MEANS = {"a": math.log(100.0), "b": math.log(100.1), "c": math.log(104.0), "d": math.log(106.0)}
@@ -45,24 +46,24 @@ def coming_and_going(level: float, rng: np.random.Generator) -> float:
     return 0.99 * level + 0.012 * float(rng.standard_normal())
 
 
-class Drifting(Campaign):
+class Drifting(MadeUp):
     """A bench on a made-up machine."""
 
     def __init__(self, drift: Callable[[float, np.random.Generator], float], seed: int) -> None:
-        super().__init__(PLAN, "memory")
-        self.drift_of, self.level, self.noise = drift, 0.0, np.random.default_rng(seed)
+        level, noise = [0.0], np.random.default_rng(seed)
 
-    def _measure(self, option: Option) -> dict[str, float]:
-        self.level = self.drift_of(self.level, self.noise)
-        mean = MEANS[option.variables["x"]]
-        return {"time": mean + self.level + NOISE * float(self.noise.standard_normal())}
+        def draw(name: str) -> list[float]:
+            level[0] = drift(level[0], noise)
+            return [MEANS[name[-1]] + level[0] + NOISE * float(noise.standard_normal())]
+
+        super().__init__(PLAN, draw)
 
 
 class OneByOne(Drifting):
     """In the order that the algorithm asks for."""
 
-    def _ask(self) -> Trial | None:
-        return None if self.study.done else self._asked(None)
+    def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
+        return [] if self.study.done else [self._asked(None)]
 
 
 def is_wrong(campaign: Campaign) -> bool:

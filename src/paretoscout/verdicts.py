@@ -103,6 +103,7 @@ class VerdictTable:
     remark: str = ""  # what else there is to know
     counted: str = "samples"  # what is counted, for people to read
     concerns: tuple[Concern, ...] = ()  # what was seen that the guarantee does not allow for
+    censored: Any = None  # (K, L) whether a value is too small to be measured: below what is shown
 
     @classmethod
     def of(
@@ -168,6 +169,13 @@ class VerdictTable:
             for arm in self.contradicted
         ]
         return said
+
+    def value(self, k: int, metric: int) -> str:
+        """Return what is known of a metric of an arm, for people to read."""
+        estimate, radius = float(self.estimates[k, metric]), float(self.radii[k, metric])
+        if self.censored is None or not self.censored[k, metric]:
+            return with_radius(estimate, radius)
+        return f"< {estimate + (radius if math.isfinite(radius) else 0.0):.3g}"
 
     def rests_on(self, k: int) -> str:
         """Return what the verdict on an arm rests on: "measured", or the model and the misfit it survives."""

@@ -1,4 +1,8 @@
-"""The whole of a bench: set up, ask the study, run, tell, until every option has its verdict."""
+"""The whole of a bench: set up, ask the study, run, tell, until every option has its verdict.
+
+In blocks: what is run next is chosen before a block starts, and what it gave is told, in that order, after its end.
+While commands run nothing else does.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +29,10 @@ from ..study import Guard, Study, Trial
 from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
-from .practical import Doubt, block, hardly_known, judged
-from .run import LauncherGone, Run, Runner
+from .practical import Doubt, block, hardly_known, judged, never_varied, stuck
+from .run import Command, Done, Interrupted, Job, Run, Runner
 
-#: A short fixed piece of work, timed before every run: how fast is the machine at the moment?
+#: A short fixed piece of work, timed before every block: how fast is the machine at the moment?
 REFERENCE_LOOPS = 3_000
 BUSY = 1.25  # slower than usual (the median of the last REFERENCES) by this factor: something else is going on
 REFERENCES = 50
@@ -37,6 +41,7 @@ SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
 FAILED = "failed: "  # begins the reason for which an option that failed is left out
+MEASURED_AS = 2  # runs that were measured in another way are not mixed with these: each has its own studies
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class Plan:
                 self.stdin,
                 self.timeout,
                 self.use_features,
+                MEASURED_AS,
             ],
         }
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
@@ -92,7 +98,11 @@ class Plan:
         """Make the study, or find it."""
         metrics = [
             Metric(
-                source.name, source.direction, source.eps or None, bounds=(0.0, 1.0) if source.kind == "exit" else None
+                source.name,
+                source.direction,
+                source.eps or None,
+                bounds=(0.0, 1.0) if source.kind == "exit" else None,
+                exact=source.exact,
             )
             for source in self.sources
         ]
@@ -121,7 +131,8 @@ class Progress:
     """What has happened so far."""
 
     runs: int = 0  # in this process
-    busy: int = 0  # runs before which the machine was busy
+    ahead: float = 0.0  # seconds that the runs which are about to be asked for will take, about
+    busy: int = 0  # runs of blocks before which the machine was busy
     waited: int = 0  # times that it was waited for
     short: int = 0  # runs that took less than twice as long as starting their shell
     seconds: float = 0.0  # spent in runs and what goes before and after them
@@ -144,58 +155,112 @@ class Campaign:
         self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
         self.progress = Progress()
         self.runs_before = self.study.counts()["told"]
+        self.bounds = {*self._bounds_of_before()}  # options and metrics whose values are only known from above
         self._ready: set[str] = set()
-        self._runner: Runner
+        self._seconds: dict[str, float] = {}  # that options took the last time
+        self._runner = Runner()
         self._may_choose = self.study.takes_unasked  # or else only the algorithm may
         self._turn = 0
-        self._waiting: list[str] = []  # what is left of the block
         self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
 
     def steps(self, budget: Callable[[Progress], bool] = lambda _: False) -> Iterator[Progress]:
-        """Run one measurement after the other until all is decided, or `budget` says that it is spent."""
-        with Runner() as self._runner:
+        """Run one block after the other until all is decided, or `budget` says that it is spent."""
+        with self._runner:
             yield from self._steps(budget)
 
     def _steps(self, budget: Callable[[Progress], bool]) -> Iterator[Progress]:
         study = self.study
         for left in study.open:
             study.fail(left, "interrupted")
-        failed = [name for name, why in study.withdrawn.items() if why.startswith(FAILED)]
-        if failed and not self.plan.use_features:
-            study.add_arms(failed)  # somebody may have mended them
+        self._take_back([name for name, why in study.withdrawn.items() if why.startswith(FAILED)])
         if any(option.shell for option in self.plan.options):
             self.progress.shell_seconds = self._shell()
         while not budget(self.progress):
-            trial = self._ask()
-            if trial is None:
+            trials = self._ask(budget)
+            if not trials:
                 return
-            option = self.by_name[trial.arm]
-            try:
-                values = self._measure(option)
+            self._run_block(trials)
+            yield self.progress
+
+    def _run_block(self, trials: Sequence[Trial]) -> None:
+        """Run what was asked for, and tell what came out in the order of asking."""
+        study, waiting, failures = self.study, deque(trials), dict[str, str]()
+        try:
+            for outcome in self._measured([self.by_name[trial.arm] for trial in trials]):
+                trial = waiting[0]
                 try:
-                    study.tell(trial, values)
-                except InvalidInput as problem:
-                    raise _OptionFailed(str(problem)) from None
-            except _OptionFailed as failure:
-                study.fail(trial, str(failure))
-                self.progress.dropped[option.name] = str(failure)
-                if self.stop_on_failure or len(study.verdicts().arms) == 1:
-                    lines = (f"option {name!r} failed: {why}" for name, why in self.progress.dropped.items())
-                    raise Failed("\n".join(lines)) from None
-                study.withdraw(option.name, f"{FAILED}{failure}")
-                yield self.progress
-                continue
-            except BaseException:
+                    if isinstance(outcome, OptionFailed):
+                        raise outcome
+                    study.tell(trial, outcome)
+                    self._note_bounds(trial.arm, [outcome[source.name] for source in self.plan.sources])
+                    self.progress.runs += 1
+                except (OptionFailed, InvalidInput) as failure:
+                    failures[trial.arm] = str(failure)
+                    study.fail(trial, str(failure))
+                waiting.popleft()
+        finally:
+            for trial in waiting:
                 with contextlib.suppress(Conflict):  # told, just before
                     study.fail(trial, "interrupted")
-                raise
-            self.progress.runs += 1
-            yield self.progress
+        for name, why in failures.items():
+            self.progress.dropped[name] = why
+            if self.stop_on_failure or len(study.verdicts().arms) == 1:
+                lines = (f"option {name!r} failed: {why}" for name, why in self.progress.dropped.items())
+                raise Failed("\n".join(lines)) from None
+            self._leave_out(name, f"{FAILED}{why}")
+
+    def _leave_out(self, name: str, why: str) -> None:
+        """An option that fails has no values: its leaving rests on no outcome."""
+        self.study.withdraw(name, why)
+
+    def _take_back(self, names: Sequence[str]) -> None:
+        """Somebody may have mended what failed."""
+        if names and not self.plan.use_features:
+            self.study.add_arms(names, looked=False)
 
     def judged(self) -> tuple[VerdictTable, list[Doubt]]:
         """What is proven by now, as people act on it, and what is in doubt."""
-        return judged(self.study.verdicts(), self.plan.sources, doubting=self._may_choose)
+        table = self.study.verdicts()
+        return judged(table, self.plan.sources, doubting=self._may_choose, bounds=self.bounds_in(table))
+
+    def bounds_in(self, table: VerdictTable) -> Any:
+        """(K, L): whether a value is only known to be at most that."""
+        names = [source.name for source in self.plan.sources]
+        return np.array([[(arm, name) in self.bounds for name in names] for arm in table.arms])
+
+    def _bounds_of_before(self) -> Iterator[tuple[str, str]]:
+        for _, name, values, _ in self.study.observations():
+            yield from self._bounds_among(name, values)
+
+    def _bounds_among(self, option: str, values: Sequence[float | None]) -> Iterator[tuple[str, str]]:
+        for source, value in zip(self.plan.sources, values, strict=True):
+            if value is not None and source.is_bound(value):
+                yield option, source.name
+
+    def _note_bounds(self, option: str, values: Sequence[float]) -> None:
+        self.bounds.update(self._bounds_among(option, values))
+
+    def unknowable(self) -> list[str]:
+        """Say what more runs do not tell: values below what can be measured, and numbers that never varied."""
+        proven = self.study.verdicts()
+        table, _ = self.judged()
+        bounds = self.bounds_in(proven)
+        if "undecided" not in table.verdicts:
+            return []
+        said = []
+        still = never_varied(proven, self.plan.sources)
+        for column, source in enumerate(self.plan.sources):
+            below = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
+            if len(below) > 1:
+                said.append(f"{source.name} of {', '.join(below)} is below what can be measured here: not compared")
+            same = [arm for k, arm in enumerate(table.arms) if still[k, column] and not bounds[k, column]]
+            if same:
+                said.append(
+                    f"{source.name} was the same in all runs of {', '.join(same)}: that proves nothing, unless it "
+                    f"always is; if so, say --exact {source.name}"
+                )
+        return said
 
     @property
     def decided(self) -> bool:
@@ -213,101 +278,137 @@ class Campaign:
 
     def _block(self) -> list[str]:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
+        proven, sources = self.study.verdicts(), self.plan.sources
         table, doubts = self.judged()
-        verdicts = {*block(table, doubts, self.plan.sources), *self._unlimited(table)}
-        return sorted(verdicts or hardly_known(table, self.plan.sources))
+        bounds = self.bounds_in(proven)
+        alive = [arm for arm, verdict in zip(proven.arms, proven.verdicts, strict=True) if verdict != "dominated"]
+        useless = stuck(proven, table, sources, bounds)
+        bearing = block(table, doubts, sources, alive, useless, bounds)
+        return sorted({*bearing, *self._unlimited(table)} or hardly_known(table, sources))
 
-    def _ask(self) -> Trial | None:
-        """Return what to run next; None: nothing, every option has its verdict.
+    def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
+        """Return what to run next; nothing: every option has its verdict, or more runs are of no use.
 
         In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
-        while self._waiting:
-            name = self._waiting.pop()
-            if name not in self.progress.dropped:
-                return self._asked(name)
         if not self._may_choose:
-            return None if self.study.done else self._asked(None)
+            return [] if self.study.done else [self._asked(None)]
         if self.plan.use_features and not self.study.done and not self.decided:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
             if self._turn:  # and now and then a block, for the algorithm may think that it knows all
-                return self._asked(None)
-        self._waiting = self._rng.permutation(self._block()).tolist()
-        return self._asked(self._waiting.pop()) if self._waiting else None
+                return [self._asked(None)]
+        names = self._rng.permutation(self._block()).tolist()
+        return [self._asked(name) for name in self._affordable(names, budget)]
+
+    def _affordable(self, names: Sequence[str], budget: Callable[[Progress], bool]) -> Sequence[str]:
+        """Return as much of a block as the budget allows; one at least, for it was not spent."""
+        ahead = 0.0
+        for number, name in enumerate(names):
+            if number and budget(replace(self.progress, runs=self.progress.runs + number, ahead=ahead)):
+                return names[:number]
+            ahead += self._seconds.get(name, 0.0)
+        return names
 
     def _asked(self, name: str | None) -> Trial:
         trial: Trial = self.study.ask(arm=name)
         return trial
 
-    def _measure(self, option: Option) -> dict[str, float]:
-        if option.name not in self._ready:
-            self._run(option.setup, option, "setup")
-            for _ in range(self.plan.warmup):
-                self._once(option)
-            self._ready.add(option.name)
-        self._wait_until_quiet()
-        done = self._once(option)
-        self.progress.short += option.shell and done.seconds < self.progress.shell_seconds
+    def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float] | OptionFailed]:
+        """Run each option once and yield what it gave; a block that is cut short yields what had ended, and raises."""
+        wrong: dict[str, OptionFailed] = {}
+        jobs: dict[str, Job] = {}
+        for option in options:
+            try:
+                jobs[option.name] = self._job(option)
+            except InvalidInput as problem:
+                wrong[option.name] = OptionFailed(str(problem))
+        self._wait_until_quiet(len(jobs))
+        cut = None
         try:
-            return {source.name: source.value(done, option.variables) for source in self.plan.sources}
-        except NoValue as problem:
-            raise _OptionFailed(f"{problem}{_said(done)}") from None
-
-    def _once(self, option: Option) -> Run:
-        began = time.perf_counter()
-        self._run(option.prepare, option, "prepare")
-        done = self._command(option.command, option)
-        failure = ""
-        if done.timed_out:
-            failure = f"took longer than {self.plan.timeout:g} s{_said(done)}"
-        elif done.code != 0 and not self.tolerates_failure:
-            failure = f"exit code {done.code}{_said(done)}"
-        try:
-            self._run(option.cleanup, option, "cleanup")
-        except _OptionFailed as problem:
-            failure = failure or str(problem)
-        self.progress.seconds += time.perf_counter() - began
-        if failure:
-            raise _OptionFailed(failure)
-        return done
-
-    def _run(self, command: str | None, option: Option, what: str) -> None:
-        if command is None:
-            return
-        done = self._command(command, option, timed=False)
-        if done.code != 0:
-            raise _OptionFailed(f"{what} ended with exit code {done.code}{_said(done)}")
-
-    def _command(self, command: str, option: Option, timed: bool = True) -> Run:
-        try:
-            done = self._runner.run(
-                command,
-                shell=option.shell,
+            done = self._runner.block(
+                list(jobs.values()),
                 folder=self.plan.folder,
-                environment=dict(self.plan.environment) or None,
-                stdin=self.plan.stdin if timed else None,
-                timeout=self.plan.timeout if timed else None,
-                capture=self.capture and timed,
+                environment=dict(self.plan.environment),
+                stop_on_failure=self.stop_on_failure,
             )
-        except LauncherGone:
-            raise
-        except InvalidInput as problem:
-            raise _OptionFailed(str(problem)) from None
-        if not option.shell or not timed:
-            return done
-        # of a command that takes no longer than its shell, noise would be left
-        return Run(**{**vars(done), "seconds": max(done.seconds - self.progress.shell_seconds, 0.5 * done.seconds)})
+        except Interrupted as problem:
+            done, cut = problem.done, problem
+        ended = dict(zip(jobs, done, strict=False))
+        for option in options:
+            if option.name in wrong:
+                yield wrong[option.name]
+            elif option.name in ended:
+                yield self._outcome(option, ended[option.name])
+            else:
+                break
+        if cut is not None:
+            raise cut
+
+    def _job(self, option: Option) -> Job:
+        """All that is run for one measurement of an option."""
+
+        def beside(text: str | None) -> Command | None:
+            how = {"timeout": self.plan.timeout, "capture": False, "measured": False}
+            return None if text is None else Command(text, option.shell, **how)  # type: ignore[arg-type]
+
+        first = option.name not in self._ready
+        command = Command(
+            option.command,
+            shell=option.shell,
+            stdin=self.plan.stdin,
+            timeout=self.plan.timeout,
+            capture=self.capture,
+            may_fail=self.tolerates_failure,
+            sizes=tuple(source.path(option.variables) for source in self.plan.sources if source.kind == "size"),
+        )
+        return Job(
+            command,
+            setup=beside(option.setup) if first else None,
+            prepare=beside(option.prepare),
+            cleanup=beside(option.cleanup),
+            rounds=1 + (self.plan.warmup if first else 0),
+        )
+
+    def _outcome(self, option: Option, done: Done) -> dict[str, float] | OptionFailed:
+        """What a measurement gave: a number for each metric, or why there is none."""
+        self.progress.seconds += done.seconds
+        self._seconds[option.name] = done.seconds
+        for what, run in done.steps:
+            if problem := self._problem(what, run):
+                return OptionFailed(problem + _said(run))
+        self._ready.add(option.name)
+        run = [run for what, run in done.steps if what == "command"][-1]
+        if option.shell:
+            shell = self.progress.shell_seconds
+            self.progress.short += run.seconds - shell < shell
+            # of a command that takes no longer than its shell, noise would be left
+            run = replace(run, seconds=max(run.seconds - shell, 0.5 * run.seconds))
+        try:
+            return {source.name: source.value(run, option.variables) for source in self.plan.sources}
+        except NoValue as problem:
+            return OptionFailed(f"{problem}{_said(run)}")
+
+    def _problem(self, what: str, run: Run) -> str:
+        """Say what went wrong with a command, if anything."""
+        measured = what == "command"
+        if run.problem:
+            return run.problem if measured else f"{what}: {run.problem}"
+        if run.timed_out:
+            return f"{'' if measured else f'{what} '}took longer than {self.plan.timeout:g} s"
+        if run.code == 0 or (measured and self.tolerates_failure):
+            return ""
+        return f"exit code {run.code}" if measured else f"{what} ended with exit code {run.code}"
 
     def _shell(self) -> float:
         """What it takes to start a shell that does nothing."""
-        times = [self._runner.run(":", shell=True, capture=False).seconds for _ in range(2 * SHELL_RUNS)]
-        return statistics.median(times[SHELL_RUNS:])  # the first ones warm up
+        done = self._runner.block([Job(Command(":", shell=True, capture=False))] * 2 * SHELL_RUNS)
+        return statistics.median(job.steps[0][1].seconds for job in done[SHELL_RUNS:])  # the first ones warm up
 
-    def _wait_until_quiet(self) -> None:
+    def _wait_until_quiet(self, runs: int) -> None:
         """Rather measure while the machine runs at its usual speed; the choice knows nothing of the outcome."""
         progress, busy = self.progress, self._is_busy()
-        progress.busy += busy
+        progress.busy += runs if busy else 0
         while busy and (progress.waited + 1) * WAIT_SECONDS <= WAIT_PER_RUN * progress.runs:
             progress.waited += 1
             time.sleep(WAIT_SECONDS)
@@ -350,8 +451,8 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
     return found
 
 
-class _OptionFailed(Exception):
-    pass
+class OptionFailed(Exception):
+    """An option did not give its numbers."""
 
 
 def _said(done: Run) -> str:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .. import checks
@@ -35,6 +33,8 @@ BUILT_IN = {
 }
 #: CPU time in milliseconds below which commands look alike: what is 0 cannot be compared in percent.
 LEAST_CPU_MS = 1.0
+#: So many tenths of megabytes are whole pages of memory.
+AMBIGUOUS_TENTHS = 128
 
 
 class NoValue(Exception):
@@ -53,6 +53,7 @@ class Source:
     eps: float = 0.0  # in the metric's unit; as a share (0.02) where it is relative
     relative: bool = False  # compared by ratios: what is judged is the mean of the logarithm
     guard: tuple[str, float] | None = None  # "<=" or ">=" and a limit
+    exact: bool = False  # whether a number that is the same in all runs is certain
 
     def value(self, run: Run, variables: Mapping[str, str]) -> float:
         """Return the number that a run gave, on the scale it is compared on."""
@@ -76,27 +77,33 @@ class Source:
         if self.kind == "system":
             return max(1e3 * run.system, LEAST_CPU_MS)
         if self.kind == "rss":
-            return run.rss / 1e6
+            return run.rss / 1e6 if run.rss > run.least_rss else _bound_mb(run.least_rss)
         if self.kind == "exit":
             return float(run.code == 0)
         if self.kind == "size":
             return self._size(run, variables)
         return self._json(run) if self.kind == "json" else self._stdout(run)
 
+    def is_bound(self, value: float) -> bool:
+        """Whether a value, on the scale it is compared on, says no more than that the number is below it."""
+        if self.kind != "rss":
+            return False
+        tenths = 10.0 * self.natural(value)
+        return abs(tenths - round(tenths)) < 1e-6 and round(tenths) % AMBIGUOUS_TENTHS != 0
+
     def natural(self, value: float) -> float:
         """Return a value in the metric's unit again."""
         return math.exp(value) if self.relative else value
 
+    def path(self, variables: Mapping[str, str]) -> str:
+        """Return the file or folder whose size it is."""
+        return PLACE.sub(lambda place: variables.get(place[1], place[0]), self.argument)
+
     def _size(self, run: Run, variables: Mapping[str, str]) -> float:
-        path = Path(run.folder) / PLACE.sub(lambda place: variables.get(place[1], place[0]), self.argument)
-        try:
-            if path.is_dir():
-                total = sum(entry.stat().st_size for entry in path.rglob("*") if entry.is_file())
-            else:
-                total = os.stat(path).st_size
-        except OSError as problem:
-            raise NoValue(f"{self.name}: {problem.strerror}: {path}") from None
-        return total / 1e3
+        size = run.sizes[self.path(variables)]
+        if isinstance(size, str):
+            raise NoValue(f"{self.name}: {size}")
+        return size / 1e3
 
     def _stdout(self, run: Run) -> float:
         found = re.search(self.argument, run.stdout)
@@ -116,6 +123,15 @@ class Source:
         return _number(self.name, value)
 
 
+def _bound_mb(least: int) -> float:
+    """Return a bound in megabytes that can be told from measured values.
+
+    Memory comes in pages of 4,096 bytes, of which no number makes tenths of megabytes, but for every 128th of these.
+    """
+    tenths = math.ceil(least / 1e5)
+    return (tenths + (tenths % AMBIGUOUS_TENTHS == 0)) / 10.0
+
+
 def _number(name: str, value: Any) -> float:
     try:
         return float(value)
@@ -123,8 +139,10 @@ def _number(name: str, value: Any) -> float:
         raise NoValue(f"{name} must be a number, got {str(value)[:100]!r}") from None
 
 
-def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None = None) -> Source:
-    """Read a metric as it is written on the command line.
+def source_of(
+    text: str, eps: Mapping[str, str], units: Mapping[str, str] | None = None, exact: Collection[str] = ()
+) -> Source:
+    """Read a metric as it is written on the command line; exact: names of those that are the same in all runs.
 
     >>> source_of("time", {}).unit
     'ms'
@@ -163,7 +181,8 @@ def source_of(text: str, eps: Mapping[str, str], units: Mapping[str, str] | None
             raise InvalidInput(f"limit of metric {name!r} must be above 0 where eps is in percent, got {limit:g}")
     if name in (units or {}):
         unit = checks.name(f"unit of metric {name!r}", (units or {})[name])
-    return Source(name, given or direction or "min", kind, argument, unit, size, relative, guard)
+    certain = kind == "size" or name in exact
+    return Source(name, given or direction or "min", kind, argument, unit, size, relative, guard, certain)
 
 
 def _kind(name: str, source: str | None) -> tuple[str, str]:

@@ -4,6 +4,9 @@ A study proves which options are not beaten by another one in *every* metric. Th
 them: of two flags that give the same file none is beaten in every metric, however slow it is. People call an option
 pointless beside another that is better in some metric, and in none worse by more than eps. The intervals of the study
 prove that as well, so the bench goes on with options of the front that seem pointless until it is known.
+
+Not every interval tells. A number that was the same in all runs has an interval of no width, which proves something
+only if the number is exact, such as the size of a file. A value below what can be measured is known from above only.
 """
 
 from __future__ import annotations
@@ -35,29 +38,37 @@ class Doubt:
     times: float  # by which factor the number of their runs must grow to be sure, about
 
 
-def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True) -> tuple[VerdictTable, list[Doubt]]:
+def judged(
+    table: VerdictTable, sources: Sequence[Source], doubting: bool = True, bounds: Any = None
+) -> tuple[VerdictTable, list[Doubt]]:
     """Return the verdicts that people act on, and what is in doubt: the verdicts on these are undecided.
 
-    Without `doubting`, where nobody can go on with them, they are left on the front.
+    bounds: (K, L), where a value is only known to be at most that. Without `doubting`, where nobody can go on with
+    them, options in doubt are left on the front.
     """
     eps = np.array([source.eps for source in sources])
     verdicts, rivals = list(table.verdicts), list(table.rivals)
-    lead, width, rounding = _compared(table, sources)
+    lead, least, most, rounding = _compared(table, sources, bounds)
     # [k, j]: for sure, j is better than k in some metric, and in none worse by more than eps
-    pointless = np.asarray((lead - width >= -eps - rounding).all(axis=2) & (lead - width > rounding).any(axis=2))
-    standing = [k for k, verdict in enumerate(verdicts) if verdict != "dominated"]
-    for k, j in _settled(standing, pointless):
+    pointless = np.asarray((least >= -eps - rounding).all(axis=2) & (least > rounding).any(axis=2))
+    alive = [k for k, verdict in enumerate(verdicts) if verdict != "dominated"]
+    for k, j in _settled(alive, pointless):
         verdicts[k], rivals[k] = "dominated", table.arms[j]
-    standing = [k for k in standing if verdicts[k] != "dominated"]
     # what is the same up to eps in some metric is not beaten in it, as little as may be known of the others
-    safe = np.asarray((lead + width <= eps + rounding).any(axis=2))
-    for k in standing:
+    safe = np.asarray((most <= eps + rounding).any(axis=2))
+    unsure = np.zeros(len(verdicts), bool) if bounds is None else np.asarray(bounds).any(axis=1)
+    for k in alive:
+        if verdicts[k] == "dominated":
+            continue
+        # safe from all that the study has not eliminated: what is pointless beside another may beat this one
         if table.counts[k] == 0:
             verdicts[k] = "undecided"
-        elif all(safe[k, j] for j in standing if j != k):
+        elif all(safe[k, j] for j in alive if j != k):
             verdicts[k] = "front"
+        elif unsure[k] and (near := [j for j in alive if j != k and unsure[j] and not safe[k, j]]):
+            verdicts[k], rivals[k] = "undecided", table.arms[near[0]]  # the study took both bounds for equal values
     front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
-    times = _times_the_runs(lead, width, eps, rounding)
+    times = _times_the_runs(lead, least, eps, rounding)
     doubts = [
         Doubt(k, j, float(times[k, j])) for k in front for j in front if doubting and np.isfinite(times[k, j])
     ]  # fmt: skip
@@ -68,6 +79,29 @@ def judged(table: VerdictTable, sources: Sequence[Source], doubting: bool = True
         if verdict == "dominated" and better and rivals[k] not in [table.arms[j] for j in front]:
             rivals[k] = table.arms[better[0]]  # rather one that is worth having
     return replace(table, verdicts=tuple(verdicts), rivals=tuple(rivals)), doubts
+
+
+def never_varied(table: VerdictTable, sources: Sequence[Source]) -> Any:
+    """(K, L): whether a number that need not be exact was the same in all of some runs."""
+    inexact = np.array([not source.exact for source in sources])
+    still = (table.radii <= ROUNDING * np.abs(table.estimates)) & (table.counts > 1)[:, None]
+    hidden = np.isinf(table.radii) & (table.counts >= RUNS_TO_SHOW)[:, None]  # its noise cannot be estimated
+    return (still | hidden) & inexact
+
+
+def stuck(table: VerdictTable, practical: VerdictTable, sources: Sequence[Source], bounds: Any = None) -> list[int]:
+    """Return undecided options for which more runs are of no use, as it seems.
+
+    They have run often, and would have their verdict if numbers that never varied were exact and bounds were values.
+    """
+    often = practical.counts >= RUNS_TO_SHOW
+    undecided = [k for k, verdict in enumerate(practical.verdicts) if verdict == "undecided" and often[k]]
+    unknown = never_varied(table, sources) | (np.zeros(table.radii.shape, bool) if bounds is None else bounds)
+    if not undecided or not unknown.any():
+        return []
+    known = replace(table, radii=np.where(unknown, 0.0, table.radii))
+    looks, _ = judged(known, [replace(source, exact=True) for source in sources])
+    return [k for k in undecided if looks.verdicts[k] != "undecided"]
 
 
 def runs_for(table: VerdictTable, doubts: Sequence[Doubt]) -> float:
@@ -82,17 +116,28 @@ def runs_for(table: VerdictTable, doubts: Sequence[Doubt]) -> float:
     return float((table.counts * (times - 1.0)).sum())
 
 
-def block(table: VerdictTable, doubts: Sequence[Doubt], sources: Sequence[Source]) -> list[str]:
+def block(
+    table: VerdictTable,
+    doubts: Sequence[Doubt],
+    sources: Sequence[Source],
+    alive: Sequence[str] | None = None,
+    without: Sequence[int] = (),
+    bounds: Any = None,
+) -> list[str]:
     """Return the options to run next, each once: those that are undecided, and those that bear on them.
 
     That is, those that the undecided ones have not escaped for sure, and those that may make them pointless. So what is
     compared was run equally often in every hour: if all gets slower for a while, it does so for all of them.
+
+    alive: those that the study has not eliminated; without: numbers of those that need no more runs.
     """
     eps = np.array([source.eps for source in sources])
-    undecided = [k for k, verdict in enumerate(table.verdicts) if verdict == "undecided"]
-    standing = [k for k, verdict in enumerate(table.verdicts) if verdict != "dominated"]
-    lead, width, _ = _compared(table, sources)
-    near = np.asarray((lead + width >= eps).all(axis=2))[np.ix_(undecided, standing)]  # may be better in every metric
+    undecided = [k for k, verdict in enumerate(table.verdicts) if verdict == "undecided" and k not in without]
+    if alive is None:
+        alive = [arm for arm, verdict in zip(table.arms, table.verdicts, strict=True) if verdict != "dominated"]
+    standing = [k for k, arm in enumerate(table.arms) if arm in set(alive)]
+    _, _, most, _ = _compared(table, sources, bounds)
+    near = np.asarray((most >= eps).all(axis=2))[np.ix_(undecided, standing)]  # may be better in every metric
     chosen = {*undecided, *np.array(standing, int)[near.any(axis=0)].tolist(), *(doubt.rival for doubt in doubts)}
     return [table.arms[k] for k in sorted(chosen)]
 
@@ -105,11 +150,19 @@ def hardly_known(table: VerdictTable, sources: Sequence[Source]) -> list[str]:
     return [arm for arm, verdict, so in zip(table.arms, table.verdicts, hazy, strict=True) if so and verdict == "front"]
 
 
-def _compared(table: VerdictTable, sources: Sequence[Source]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """[k, j, metric]: by how much j is better than k, by how much that may be off, and what rounding may do."""
+def _compared(
+    table: VerdictTable, sources: Sequence[Source], bounds: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """[k, j, metric]: by how much j seems to be better than k, at least and at most is, and what rounding may do."""
     signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
     values, sizes = signs * table.estimates, ROUNDING * np.abs(table.estimates)
-    return values[None] - values[:, None], table.radii[None] + table.radii[:, None], sizes[None] + sizes[:, None]
+    still = never_varied(table, sources)
+    radii = np.where(still, np.inf if bounds is None else np.where(bounds, 0.0, np.inf), table.radii)
+    low, high = values - radii, values + radii
+    if bounds is not None:  # the value may be lower than that
+        low, high = np.where(bounds & (signs > 0), -np.inf, low), np.where(bounds & (signs < 0), np.inf, high)
+    least, most = low[None] - high[:, None], high[None] - low[:, None]
+    return values[None] - values[:, None], least, most, sizes[None] + sizes[:, None]
 
 
 def _settled(standing: Sequence[int], pointless: Any) -> list[tuple[int, int]]:
@@ -128,14 +181,14 @@ def _settled(standing: Sequence[int], pointless: Any) -> list[tuple[int, int]]:
     return list(out.items())
 
 
-def _times_the_runs(lead: FloatArray, width: FloatArray, eps: FloatArray, rounding: FloatArray) -> FloatArray:
+def _times_the_runs(lead: FloatArray, least: FloatArray, eps: FloatArray, rounding: FloatArray) -> FloatArray:
     """By which factor the runs must grow to prove that k is pointless beside j.
 
     Infinite where it does not seem so by the estimates: j should be better by more than eps in some metric, and in none
     worse by more than half of it, for then it can be proven. Where eps is 0 and the interval does not say so already,
     it may take for ever.
     """
-    certain_better, certain_equal = lead - width > rounding, lead - width >= -eps - rounding
+    certain_better, certain_equal, width = least > rounding, least >= -eps - rounding, lead - least
     seems_better = (lead > eps) & (eps > 0.0)
     seems_equal = (lead >= -0.5 * eps) & (eps > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..shown import cell, markdown, markup
-from ..verdicts import VerdictTable, with_radius
+from ..verdicts import VerdictTable
 from .campaign import Campaign, Plan
 from .metrics import Source
 
@@ -64,8 +64,8 @@ def guarantee(table: VerdictTable, plan: Plan) -> str:
     assumed = _limits_in_units(assumed, plan)
     scale = "; logarithms of what is compared in percent" if any(source.relative for source in sources) else ""
     return (
-        f"all verdicts right with probability {100 * (1 - plan.delta):.10g}%, for {about}, "
-        f"up to {' and '.join(eps) or 'nothing'} ({assumed.removesuffix(')')}{scale})"
+        f"all verdicts right with probability {100 * (1 - plan.delta):.10g}%, for {about} of options that run without "
+        f"failing, up to {' and '.join(eps) or 'nothing'} ({assumed.removesuffix(')')}{scale})"
     )
 
 
@@ -135,7 +135,8 @@ def _listed(names: Sequence[str]) -> str:
 def verdicts(campaign: Campaign) -> VerdictTable:
     """Return what is proven by now, as people act on it."""
     table, _ = campaign.judged()
-    return replace(table, guarantee=guarantee(table, campaign.plan), counted="runs")
+    censored = campaign.bounds_in(table)
+    return replace(table, guarantee=guarantee(table, campaign.plan), counted="runs", censored=censored)
 
 
 def as_dict(campaign: Campaign) -> dict[str, Any]:
@@ -148,6 +149,7 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
         "decided": campaign.decided,
         "runs_before": campaign.runs_before,
         "remark": table.remark,
+        "notes": campaign.unknowable(),
         "drift": campaign.drift(),
         "dropped": left_out(campaign),
         "options": [
@@ -159,22 +161,27 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
                 "rival": None if table.verdicts[k] == "front" else table.rivals[k],
                 "reason": reason(table, k, sources),
                 "runs": int(table.counts[k]),
-                "metrics": {
-                    source.name: _interval(source, table.estimates[k, column], table.radii[k, column])
-                    for column, source in enumerate(sources)
-                },
+                "metrics": {source.name: _interval(table, k, column, source) for column, source in enumerate(sources)},
             }
             for k, arm in enumerate(table.arms)
         ],
     }
 
 
-def _interval(source: Source, estimate: float, radius: float) -> dict[str, Any]:
-    """A value in its own unit, and between what it is for sure; None while nothing is known."""
-    if not math.isfinite(radius) or (source.relative and radius > MOST_LOG_RADIUS):
-        return {"value": None, "low": None, "high": None, "unit": source.unit}
-    low, value, high = (source.natural(float(end)) for end in (estimate - radius, estimate, estimate + radius))
-    return {"value": value, "low": low, "high": high, "unit": source.unit}
+def _interval(table: VerdictTable, k: int, column: int, source: Source) -> dict[str, Any]:
+    """A value in its own unit, and between what it is for sure; None while nothing is known.
+
+    Of one that is too small to be measured only the upper end is known.
+    """
+    estimate, radius = float(table.estimates[k, column]), float(table.radii[k, column])
+    known = math.isfinite(radius) and not (source.relative and radius > MOST_LOG_RADIUS)
+    censored = table.censored is not None and bool(table.censored[k, column])
+    ends: list[float | None] = [None, None, None]
+    if censored:
+        ends = [None, None, source.natural(estimate + radius if known else estimate)]
+    elif known:
+        ends = [source.natural(end) for end in (estimate, estimate - radius, estimate + radius)]
+    return {**dict(zip(("value", "low", "high"), ends, strict=True)), "unit": source.unit, "censored": censored}
 
 
 def as_rows(campaign: Campaign) -> list[list[str]]:
@@ -191,7 +198,7 @@ def as_rows(campaign: Campaign) -> list[list[str]]:
     for k in order:
         why = reason(judged, k, sources)
         verdict = MARKS[table.verdicts[k]] + (f" by {table.rivals[k]}" if why else "")
-        cells = [with_radius(table.estimates[k, column], table.radii[k, column]) for column in range(len(sources))]
+        cells = [table.value(k, column) for column in range(len(sources))]
         rows.append([" ".join(table.arms[k].split()), verdict, why, *cells, str(int(table.counts[k]))])
     return rows
 
@@ -239,7 +246,12 @@ def as_html(campaign: Campaign) -> str:
         f"<dt>{markup(option.name)}</dt><dd><code>{markup(option.command)}</code></dd>"
         for option in campaign.plan.options
     )
-    notes = [table.remark, *campaign.drift(), *(f"{name} {why}" for name, why in left_out(campaign).items())]
+    notes = [
+        table.remark,
+        *campaign.unknowable(),
+        *campaign.drift(),
+        *(f"{name} {why}" for name, why in left_out(campaign).items()),
+    ]
     remarks = "".join(f"<p class='note'>{markup(note)}</p>" for note in notes if note)
     so_far = " so far" if "undecided" in table.verdicts else ""
     return PAGE.format(

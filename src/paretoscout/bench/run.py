@@ -1,31 +1,23 @@
-"""One run of a command: what it took, and what it said. Nothing that it started is left behind."""
+"""Runs of commands: what they took, and what they said. Nothing that they started is left behind."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import marshal
 import os
 import shlex
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
+from . import launcher
 
-#: What is kept of what a command says: the last part.
-STDOUT_TAIL, STDERR_TAIL = 1_000_000, 2_000
-#: How long a command that is told to end may take to do so.
-PATIENCE = 2.0
-LAUNCHER = Path(__file__).with_name("launcher.py")
+#: How long the process that starts commands may take to end one of them, and itself.
+PATIENCE = launcher.PATIENCE + 1.0
 
 
 class LauncherGone(InvalidInput):
@@ -40,11 +32,71 @@ class Run:
     seconds: float  # wall time
     user: float  # CPU seconds, of the command and all it waited for
     system: float
-    rss: int  # peak memory in bytes, of the largest process; about ten megabytes at least
+    rss: int  # peak memory in bytes, of the largest process
     stdout: str  # the last of it
     stderr: str  # the last of it
     folder: str
     timed_out: bool = False
+    problem: str = ""  # why it could not be run
+    least_rss: int = 0  # a peak up to this cannot be told from others
+    sizes: Mapping[str, int | str] = field(
+        default_factory=dict
+    )  # of files, by path, after the run; or why there is none
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is to be run, and how."""
+
+    text: str
+    shell: bool = False
+    stdin: str | None = None
+    timeout: float | None = None
+    capture: bool = True  # or else what it prints is lost
+    measured: bool = True  # whether its memory counts
+    may_fail: bool = False  # whether it may end with another exit code than 0
+    sizes: tuple[str, ...] = ()  # files whose size counts, after the run
+
+    def __post_init__(self) -> None:
+        words(self.text, self.shell)
+
+    def told(self) -> dict[str, Any]:
+        """The command as the launcher takes it."""
+        kept = {what: getattr(self, what) for what in ("stdin", "timeout", "capture", "measured", "may_fail")}
+        return {**kept, "argv": words(self.text, self.shell), "sizes": list(self.sizes)}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command to be measured, and what goes before and after it."""
+
+    command: Command
+    setup: Command | None = None  # before all
+    prepare: Command | None = None  # before every round
+    cleanup: Command | None = None  # after every round
+    rounds: int = 1  # only the last one counts
+
+    def told(self) -> dict[str, Any]:
+        """The job as the launcher takes it."""
+        steps = {what: getattr(self, what) for what in ("setup", "prepare", "command", "cleanup")}
+        return {"rounds": self.rounds, **{what: step and step.told() for what, step in steps.items()}}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job gave: its steps, and how long all of it took."""
+
+    failed: bool  # whether a step did, before the rounds were over
+    steps: tuple[tuple[str, Run], ...]  # "setup", "prepare", "command" or "cleanup", in their order
+    seconds: float
+
+
+class Interrupted(KeyboardInterrupt):
+    """A block was cut short; what had ended by then is kept."""
+
+    def __init__(self, done: list[Done]) -> None:
+        super().__init__()
+        self.done = done
 
 
 def words(command: str, shell: bool) -> list[str]:
@@ -61,26 +113,33 @@ def words(command: str, shell: bool) -> list[str]:
 
 
 class Runner:
-    """Runs commands, one at a time, each in a process group of its own."""
+    """Runs blocks of commands, one command at a time, each in a process group of its own."""
 
     def __init__(self) -> None:
-        # messages, not a stream: the answers to a short command come close together
-        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel: socket.socket | None = None
+        self.process: subprocess.Popen[bytes]
+
+    def _start(self) -> socket.socket:
+        channel, theirs = socket.socketpair()
         with theirs:
-            self.launcher = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())],
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(Path(launcher.__file__)), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # what ends this process group is for us to hand on
             )
+        return channel
 
     def close(self) -> None:
         """End the launcher; nothing of it is left."""
+        if self.channel is None:
+            return
         self.channel.close()
+        self.channel = None
         try:
-            self.launcher.wait(PATIENCE)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            self.launcher.kill()
-            self.launcher.wait()
+            self.process.kill()
+            self.process.wait()
 
     def __enter__(self) -> Runner:
         return self
@@ -88,117 +147,70 @@ class Runner:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def block(
+        self,
+        jobs: Sequence[Job],
+        *,
+        folder: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        stop_on_failure: bool = False,
+    ) -> list[Done]:
+        """Run jobs one after the other and return what they gave; while they run, this process only waits.
+
+        What was not begun because another one failed is left out, at the end.
+        """
+        where = os.path.abspath(folder or os.getcwd())
+        asked = {
+            "folder": where,
+            "environment": {**os.environ, **(environment or {})},
+            "jobs": [job.told() for job in jobs],
+            "stop_on_failure": stop_on_failure,
+        }
+        if self.channel is None:
+            self.channel = self._start()
+        try:
+            launcher.send(self.channel, asked)
+            answer = self._answer(self.channel)
+        except KeyboardInterrupt:  # nothing goes on running, and nothing that has ended is lost
+            with contextlib.suppress(OSError, LauncherGone):
+                self.channel.sendall(launcher.LENGTH.pack(0))
+                raise Interrupted(_done(self._answer(self.channel), where)) from None
+            raise
+        except OSError as problem:
+            raise LauncherGone(f"the process that starts commands is gone: {problem.strerror}") from None
+        return _done(answer, where)
+
     def run(
         self,
         command: str,
         *,
-        shell: bool = False,
         folder: str | None = None,
         environment: Mapping[str, str] | None = None,
-        stdin: str | None = None,
-        timeout: float | None = None,
-        capture: bool = True,
+        **how: Any,
     ) -> Run:
-        """Run a command to its end, or to the timeout; without `capture`, stdout is lost."""
-        argv, where = words(command, shell), os.path.abspath(folder or os.getcwd())
-        told = {**os.environ, **(environment or {})}
-        program = shutil.which(argv[0], path=told.get("PATH")) or argv[0]
-        try:
-            source = os.open(stdin or os.devnull, os.O_RDONLY)
-        except OSError as problem:
-            raise InvalidInput(f"cannot read {stdin}: {problem.strerror}") from None
-        out, err = _Tail(STDOUT_TAIL if capture else 0), _Tail(STDERR_TAIL)
-        try:
-            socket.send_fds(self.channel, [marshal.dumps((program, argv, where, told))], [source, out.end, err.end])
-        except OSError as problem:
-            raise InvalidInput(f"cannot run {argv[0]!r} with its environment: {problem.strerror}") from None
-        finally:
-            for fd in (source, out.end, err.end):
-                os.close(fd)
-        pid, number, said = self._answer()  # if that is interrupted, the launcher ends the command when it is closed
-        if pid < 0:
-            out.text(), err.text()
-            missing = where if not os.path.isdir(where) else argv[0]
-            what = (
-                f"no such command or folder: {missing}" if number == errno.ENOENT else f"cannot run {argv[0]!r}: {said}"
-            )
-            raise InvalidInput(what)
-        timer = _Timeout(pid, timeout)
-        try:
-            code, seconds, user, system, kilobytes = self._answer()
-        except BaseException:  # Ctrl-C: nothing goes on running
-            _signal(pid, signal.SIGTERM)
-            insisting = threading.Timer(PATIENCE, _signal, [pid, signal.SIGKILL])
-            insisting.start()
-            with contextlib.suppress(LauncherGone):
-                self._answer()
-            insisting.cancel()
-            raise
-        finally:
-            timer.cancel()
-            _signal(pid, signal.SIGKILL)  # what the command left behind
-        return Run(code, seconds, user, system, kilobytes * 1024, out.text(), err.text(), where, timer.fired)
+        """Run one command to its end, or to its timeout."""
+        (done,) = self.block([Job(Command(command, may_fail=True, **how))], folder=folder, environment=environment)
+        ((_, run),) = done.steps
+        if run.problem:
+            raise InvalidInput(run.problem)
+        return run
 
-    def _answer(self) -> Any:
-        data = self.channel.recv(1 << 16)
-        if not data:
+    def _answer(self, channel: socket.socket) -> Any:
+        answer = launcher.receive(channel)
+        if answer is None:
             raise LauncherGone("the process that starts commands is gone")
-        return marshal.loads(data)
+        return answer
 
 
-class _Tail:
-    """Reads all that comes and keeps the last of it: a command may write gigabytes."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.chunks, self.size = most, deque[bytes](), 0
-        if most == 0:
-            self.end, self.thread = os.open(os.devnull, os.O_WRONLY), None
-            return
-        read, self.end = os.pipe()
-        self.thread = threading.Thread(target=self._read, args=[read], daemon=True)
-        self.thread.start()
-
-    def _read(self, fd: int) -> None:
-        with contextlib.closing(os.fdopen(fd, "rb", buffering=0)) as pipe:
-            while chunk := pipe.read(1 << 16):
-                self.chunks.append(chunk)
-                self.size += len(chunk)
-                while self.size - len(self.chunks[0]) >= self.most:
-                    self.size -= len(self.chunks.popleft())
-
-    def text(self) -> str:
-        """Return what was kept, once the last one who could write is gone."""
-        if self.thread is not None:
-            self.thread.join(PATIENCE)  # somebody outside the group may hold the other end
-        return b"".join(self.chunks)[-self.most :].decode(errors="replace")
+def _done(answer: Any, folder: str) -> list[Done]:
+    """What the launcher said."""
+    return [
+        Done(job["failed"], tuple((what, _run(outcome, folder)) for what, outcome in job["steps"]), job["seconds"])
+        for job in answer
+    ]
 
 
-class _Timeout:
-    """Ends a command that takes too long: asks first, then insists."""
-
-    def __init__(self, pid: int, seconds: float | None) -> None:
-        self.pid, self.fired = pid, False
-        self.timers: list[threading.Timer] = []
-        if seconds is not None:
-            self.timers = [
-                threading.Timer(seconds, self._fire, [signal.SIGTERM]),
-                threading.Timer(seconds + PATIENCE, self._fire, [signal.SIGKILL]),
-            ]
-        for timer in self.timers:
-            timer.daemon = True
-            timer.start()
-
-    def _fire(self, number: int) -> None:
-        self.fired = True
-        _signal(self.pid, number)
-
-    def cancel(self) -> None:
-        """The command has ended."""
-        for timer in self.timers:
-            timer.cancel()
-
-
-def _signal(leader: int, number: int) -> None:
-    """Send a signal to a command and to all it started, unless they are gone."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
+def _run(outcome: dict[str, Any], folder: str) -> Run:
+    nothing = {"seconds": 0.0, "user": 0.0, "system": 0.0, "rss": 0}
+    said = {what: outcome[what].decode(errors="replace") for what in ("stdout", "stderr")}
+    return Run(**{**nothing, **outcome, **said, "folder": folder})

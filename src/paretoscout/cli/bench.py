@@ -44,6 +44,12 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option(
     "--eps", multiple=True, metavar="METRIC=VALUE|PERCENT%", help="Difference that does not matter.  [time: 2%]"
 )
+@click.option(
+    "--exact",
+    multiple=True,
+    metavar="METRIC",
+    help="A number that is always the same for an option, such as a price; repeat.",
+)
 @click.option("--unit", multiple=True, metavar="METRIC=UNIT", help="Unit of a number that a command prints; repeat.")
 @click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed.")
 @click.option("--setup", metavar="COMMAND", help="Once for each option, before its first run.")
@@ -54,7 +60,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False), help="Folder to run in.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment variable; repeat.")
 @click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), help="File for standard input.")
-@click.option("--timeout", metavar="DURATION", help="Longest a run may take: 30s, 5m.")
+@click.option("--timeout", metavar="DURATION", help="Longest that a command may take: 30s, 5m.")
 @click.option(
     "--budget",
     metavar="RUNS|DURATION",
@@ -126,10 +132,11 @@ def _plan(given: dict[str, Any]) -> Plan:
     from ..bench import Plan, options_of, source_of, variables_of
 
     pairs = {what: _pairs(given[what], f"--{what}") for what in ("eps", "unit", "env")}
-    sources = tuple(source_of(text, pairs["eps"], pairs["unit"]) for text in given["metrics"] or ("time", "rss"))
+    asked, exact = given["metrics"] or ("time", "rss"), given["exact"]
+    sources = tuple(source_of(text, pairs["eps"], pairs["unit"], exact) for text in asked)
     metrics = [source.name for source in sources]
-    for what in ("eps", "unit"):
-        for name in pairs[what]:
+    for what, names in (("eps", pairs["eps"]), ("unit", pairs["unit"]), ("exact", exact)):
+        for name in names:
             if name not in metrics:
                 raise InvalidInput(f"--{what} must be of a metric ({', '.join(metrics)}), got {name!r}")
     options = options_of(
@@ -285,7 +292,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
         screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
         for name, why in report.left_out(campaign).items():
             screen.print(lines(f"left out: {name}: {why}"), style="yellow", markup=False, soft_wrap=True)
-        for note in campaign.drift():
+        for note in [*campaign.unknowable(), *campaign.drift()]:
             screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
         done = campaign.progress
         if 10 * done.short > done.runs > 0:
@@ -329,7 +336,7 @@ def _budget(text: str | None) -> Callable[[Progress], bool]:
     if text.isdecimal():
         return lambda progress: progress.runs >= int(text)
     seconds, began = _seconds(text, "--budget", "a number of runs, or "), time.monotonic()
-    return lambda progress: time.monotonic() - began >= seconds
+    return lambda progress: time.monotonic() - began + progress.ahead >= seconds
 
 
 def _forget(plan: Any, storage: str | None) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from ..errors import InvalidInput
 from ..shown import line
 from ..simulation.results import Summary
-from ..verdicts import VerdictTable, with_radius
+from ..verdicts import VerdictTable
 
 _MARKS = {"front": ("★", "bold green"), "undecided": ("◌", "yellow"), "dominated": ("×", "dim")}
 _ORDER = list(_MARKS)
@@ -63,7 +63,7 @@ def cells(table: VerdictTable, k: int) -> list[str]:
     return [
         table.arms[k],
         f"{mark} {words} {rival}" if rival else f"{mark} {verdict}",
-        *(with_radius(table.estimates[k, metric], table.radii[k, metric]) for metric in range(len(table.metrics))),
+        *(table.value(k, metric) for metric in range(len(table.metrics))),
         f"{int(table.counts[k]):,}",
         *([] if table.survives is None else [table.rests_on(k)]),
     ]

@@ -1,0 +1,76 @@
+"""Benches without commands, of numbers whose truth is known: how often are their verdicts wrong?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..algorithms import Scout
+from ..verdicts import VerdictTable
+from .campaign import Campaign, OptionFailed, Plan
+from .metrics import source_of
+from .options import Option
+
+#: Of each option and metric: mean and standard deviation.
+Truth = Mapping[str, Sequence[tuple[float, float]]]
+
+
+class MadeUp(Campaign):
+    """A bench whose numbers are drawn: `draw` gives those of one run of an option, in the order of the metrics."""
+
+    def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float]]) -> None:
+        super().__init__(plan, "memory")
+        self.draw = draw
+
+    def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float] | OptionFailed]:
+        for option in options:
+            numbers = self.draw(option.name)
+            yield {source.name: number for source, number in zip(self.plan.sources, numbers, strict=True)}
+
+
+def made_up_bench(
+    truth: Truth, *, eps: Sequence[float], delta: float = 0.05, seed: int = 0, most_runs: int = 5_000
+) -> VerdictTable:
+    """Run a whole bench of options with normal noise, less is better, and return its last verdicts.
+
+    The same options with the same seed give the same verdicts. For an A/A test, give several options the same numbers.
+
+    >>> made_up_bench({"a": [(1, 0.1)], "b": [(3, 0.1)]}, eps=[0.5]).front
+    ('a',)
+    """
+    metrics = [f"m{column}" for column in range(len(eps))]
+    sources = [
+        source_of(f"{name}:min=json@{name}", {name: repr(float(size))}) for name, size in zip(metrics, eps, strict=True)
+    ]
+    options = tuple(Option(name, "true") for name in truth)
+    plan = Plan(options, tuple(sources), delta=delta, algorithm=Scout(noise="unknown"), seed=seed)
+    noise = np.random.default_rng([seed, 1])
+
+    def draw(name: str) -> list[float]:
+        return [mean + sd * float(noise.standard_normal()) for mean, sd in truth[name]]
+
+    bench = MadeUp(plan, draw)
+    for _ in bench.steps(lambda progress: progress.runs >= most_runs):
+        pass
+    table, _ = bench.judged()
+    return table
+
+
+def wrong_verdicts(table: VerdictTable, truth: Truth, eps: Sequence[float]) -> list[str]:
+    """Return the options whose verdicts are wrong.
+
+    On the front, though another one is better by more than eps in every metric; or dominated, though the one that is
+    said to dominate it is better in none, or worse by more than eps in some.
+    """
+    means = {name: np.array([mean for mean, _ in numbers]) for name, numbers in truth.items()}
+    wrong = []
+    for name, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
+        leads = {other: means[name] - mean for other, mean in means.items()}
+        if verdict == "front" and any((lead > np.array(eps)).all() for lead in leads.values()):
+            wrong.append(name)
+        if verdict == "dominated" and (
+            rival is None or (leads[rival] < -np.array(eps)).any() or (leads[rival] <= 0).all()
+        ):
+            wrong.append(name)
+    return wrong
