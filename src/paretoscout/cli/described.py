@@ -24,10 +24,13 @@ KEYS = (
     "algorithm",
     "seed",
     "lease",
+    "give_up",
+    "at_give_up",
+    "order",
     "goal",
     "budget",
 )
-METRIC_KEYS = ("direction", "eps", "unit", "bounds")
+METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -47,6 +50,8 @@ def read(path: Path) -> dict[str, Any]:
         settings[key] = _list(given.pop(key, []), f"{key} of {path}")
     if "lease" in given:
         given["lease"] = values.seconds(given["lease"])
+    if "give_up" in given:
+        given["give_up"] = values.give_up(given["give_up"])
     return {**settings, **given}
 
 

@@ -22,26 +22,34 @@ DAMAGED_EXIT = 6  # a promise failed
 @click.command(name="add-arm", short_help="Add options to a study.")
 @click.argument("arms", nargs=-1, required=True, metavar="ARM...")
 @click.option("--context", "contexts", multiple=True, metavar="NAME=VALUE", help="What is known of the option.")
+@click.option(
+    "--without-looking", is_flag=True, help="Declare that the outcomes so far were no reason to add just these."
+)
 @study_options
-def add_arm(arms: tuple[str, ...], contexts: tuple[str, ...], storage: str, name: str) -> None:
+def add_arm(arms: tuple[str, ...], contexts: tuple[str, ...], without_looking: bool, storage: str, name: str) -> None:
     """Add options, new ones or such as were withdrawn. What was measured so far stays.
 
-    The guarantee holds for the options there are then, if the outcomes so far were no reason to add them.
+    Once there are outcomes that is refused, unless you declare that they were no reason to add these: what was measured
+    so far would speak for options that were designed or picked after looking at it.
     """
     study = load(storage, name)
     known = values.pairs("--context", contexts, "NAME=VALUE")
-    study.add_arms({"arm": list(arms), **{key: [value] * len(arms) for key, value in known.items()}} if known else arms)
+    stated = {"arm": list(arms), **{key: [value] * len(arms) for key, value in known.items()}} if known else arms
+    study.add_arms(stated, looked=not without_looking)
     click.echo(study.verdicts().tally())
 
 
 @click.command(short_help="Take an option out of a study.")
 @click.argument("arm")
 @click.option("--reason", default="withdrawn", metavar="TEXT", help="Shown with the option.")
+@click.option(
+    "--after-looking", is_flag=True, help="The outcomes so far were a reason: those of the front must escape it too."
+)
 @study_options
-def withdraw(arm: str, reason: str, storage: str, name: str) -> None:
+def withdraw(arm: str, reason: str, after_looking: bool, storage: str, name: str) -> None:
     """Take an option out: it is not measured any more, and verdicts that rested on it are judged anew."""
     study = load(storage, name)
-    study.withdraw(arm, reason)
+    study.withdraw(arm, reason, looked=after_looking)
     click.echo(study.verdicts().tally())
 
 

@@ -37,6 +37,15 @@ def storage_option(command: Any) -> Any:
     )(command)
 
 
+def time_option(command: Any) -> Any:
+    """When rows were measured."""
+    return click.option(
+        "--time",
+        metavar="COLUMN",
+        help="Which column says, by a number, when a row was measured. [default: rows in an order drawn from the seed]",
+    )(command)
+
+
 def metric_options(command: Any) -> Any:
     """Options that say what is measured, and how well it is known; the same for every command that takes metrics."""
     for option in (
@@ -60,6 +69,12 @@ def metric_options(command: Any) -> Any:
         ),
         click.option(
             "--bounds", multiple=True, metavar="METRIC=LOW,HIGH", help="Lowest and highest value there can be."
+        ),
+        click.option(
+            "--exact",
+            multiple=True,
+            metavar="METRIC",
+            help="A number that is the same in all measurements of an option is certain: sizes, prices.",
         ),
         click.option(
             "--sigma",
@@ -89,7 +104,8 @@ def metric_options(command: Any) -> Any:
 
 def measured(what: dict[str, Any]) -> dict[str, Any]:
     """Return what `metric_options` were given, as `Study` and `analyze` take it."""
-    metrics = values.metrics(what["metrics"], eps=what["eps"], units=what["units"], bounds=what["bounds"])
+    stated = {name: what[name] for name in ("eps", "units", "bounds", "exact")}
+    metrics = values.metrics(what["metrics"], **stated)
     sigma = values.numbers("--sigma", what["sigma"])
     return {
         "metrics": metrics,

@@ -19,7 +19,7 @@ import click
 from ..errors import InvalidInput
 from ..shown import cell, line, markdown
 from .exits import Exit
-from .options import JSON_HELP, load, measured, metric_options, study_options
+from .options import JSON_HELP, load, measured, metric_options, study_options, time_option
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -111,6 +111,11 @@ def _picture(study: Study) -> Group:
         shown = ", ".join(f"{trial.number} ({trial.arm})" for trial in study.open[:8])
         more = f" and {len(study.open) - 8} more" if len(study.open) > 8 else ""
         notes.append(show.plain(f"open trials: {shown}{more}"))
+    counts = study.counts()
+    if counts["waiting"]:
+        notes.append(show.plain(f"{counts['waiting']:,} outcomes wait for trials that were asked before them"))
+    if counts["late"]:
+        notes.append(show.plain(f"{counts['late']:,} outcomes came too late, or failed before: kept, but no evidence"))
     notes += [show.plain(f"withdrawn: {arm} ({why})") for arm, why in study.withdrawn.items()]
     if _spent(study):
         notes.append(Text("the budget is spent", style="yellow"))
@@ -159,6 +164,8 @@ def front(as_json: bool, storage: str, name: str) -> None:
     else:
         for arm in table.front:
             click.echo(line(arm))
+    for warning in table.warnings:
+        click.echo(line(f"warning: {warning}"), err=True)
     if not done:
         click.echo(f"not yet decided: {table.tally()}", err=True)
     sys.exit(0 if done else Exit.UNDECIDED)
@@ -275,6 +282,8 @@ def _markdown(study: Study) -> str:
     metavar="metric=COLUMN,value=COLUMN",
     help="The table has a row for each number: which column names the metric, which has the number.",
 )
+@time_option
+@click.option("--seed", default=0, show_default=True, help="Of the order in which rows are taken.")
 @click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
 def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: bool, **what: Any) -> None:
@@ -294,7 +303,8 @@ def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: b
         raise InvalidInput("analyze must have at least one metric: -m NAME[:min|:max]")
     if out is not None:
         show.writable(out)
-    table: VerdictTable = judge(read_csv(file), arm, **measured(what), **_long(long))
+    how = {name: what[name] for name in ("time", "seed")}
+    table: VerdictTable = judge(read_csv(file), arm, **measured(what), **_long(long), **how)
     if as_json:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
     else:

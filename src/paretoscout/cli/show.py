@@ -39,6 +39,7 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     for k in front_first(table):
         grid.add_row(*map(plain, cells(table, k)), style=_MARKS[table.verdicts[k]][1])
     remark = [Text(line(table.remark), style="yellow")] if table.remark else []
+    remark += [Text(line(f"warning: {warning}"), style="yellow") for warning in table.warnings]
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 
 

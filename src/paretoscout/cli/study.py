@@ -15,7 +15,7 @@ from ..errors import InvalidInput, NotSupported, UnknownName
 from ..shown import line
 from . import values
 from .exits import Exit
-from .options import JSON_HELP, found, load, measured, metric_options, study_options
+from .options import JSON_HELP, found, load, measured, metric_options, study_options, time_option
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -28,6 +28,26 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, show_default=True, help="Same seed and same outcomes, same questions.")
 @click.option(
     "--lease", default="1h", show_default=True, metavar="TIME", help="A trial not told by then is asked again."
+)
+@click.option(
+    "--give-up",
+    default="lease",
+    show_default=True,
+    metavar="TIME|lease|never",
+    help="An outcome that comes later is kept, but is no evidence.",
+)
+@click.option(
+    "--at-give-up",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    help="What it means if nothing was told by then, e.g. conversion=0. [default: nothing]",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["asked", "told"]),
+    default="asked",
+    show_default=True,
+    help="In which order outcomes count; told: how long it takes has nothing to do with the outcome.",
 )
 @click.option("--budget", type=click.IntRange(min=1), help="Measurements there are in all. [default: no limit]")
 @click.option(
@@ -50,7 +70,7 @@ def create(
     paretoscout create study.yaml
 
     A YAML file has the keys arms, metrics, and if need be name, contexts, sigma, guards, delta, algorithm, seed, lease,
-    goal, budget. Making the same study again changes nothing.
+    give_up, at_give_up, order, goal, budget. Making the same study again changes nothing.
     """  # noqa: D301 - click wants the character itself
     from ..study import Study
     from .described import read
@@ -70,14 +90,20 @@ def create(
             "arms": _arms(file, arms),
             **measured(what),
             "lease": values.seconds(what["lease"]),
+            "give_up": values.give_up(what["give_up"]),
+            "at_give_up": _silence(what["at_give_up"]),
             "goal": values.goal(what["goal"]),
-            **{key: what[key] for key in ("seed", "budget")},
+            **{key: what[key] for key in ("seed", "budget", "order")},
         }
     study = Study(**settings, storage=storage, name=name)
     for fact in _about(study):
         click.echo(line(fact))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
     click.echo(f"next: paretoscout ask{named}; then paretoscout tell{named} TRIAL METRIC=VALUE ...")
+
+
+def _silence(texts: Sequence[str]) -> dict[str, Any] | None:
+    return _outcome(texts, "--at-give-up") if texts else None
 
 
 def _only_the_file(ctx: click.Context) -> None:
@@ -110,6 +136,8 @@ def _about(study: Study) -> list[str]:
         known = "noise unknown" if sigma is None else f"sigma {sigma:g}{unit}"
         if sigma is None and metric.bounds is not None:
             known = f"from {metric.bounds[0]:g} to {metric.bounds[1]:g}{unit}"
+        if sigma is None and metric.bounds is None and not metric.exact:
+            known += f", taken as normal (a rate, a score or a count? --bounds {metric.name}=LOW,HIGH)"
         lines.append(f"  {metric.name}: {better} is better; up to {metric.eps or 0:g}{unit} does not matter; {known}")
     lines += [f"  guard: {guard}" for guard in spec.guards]
     if spec.features:
@@ -271,9 +299,10 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option("--arm", default="arm", show_default=True, metavar="COLUMN", help="Which column names the option.")
 @click.option("--trial", metavar="COLUMN", help="Which column has the number of the trial, where there was one.")
+@time_option
 @click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
 @study_options
-def import_(file: Path, arm: str, trial: str | None, as_json: bool, storage: str, name: str) -> None:
+def import_(file: Path, arm: str, trial: str | None, time: str | None, as_json: bool, storage: str, name: str) -> None:
     """Take in the measurements in FILE (- for standard input): a row for each, a column for each metric.
 
     Cells may be empty. Rows with a trial count once, however often they are imported; rows without one count each
@@ -282,13 +311,16 @@ def import_(file: Path, arm: str, trial: str | None, as_json: bool, storage: str
     """
     study = load(storage, name)
     frame = _table(file)
-    new = study.tell_frame(frame, arm=arm, trial=trial)
-    ignored = [column for column in frame if column not in (arm, trial, *study.spec.columns)]
+    new = study.tell_frame(frame, arm=arm, trial=trial, time=time)
+    ignored = [column for column in frame if column not in (arm, trial, time, *study.spec.columns)]
     rows = len(next(iter(frame.values())))
     if as_json:
         click.echo(json.dumps({"rows": rows, "new": new, "ignored": ignored, "done": study.done}))
         return
-    click.echo(f"{rows:,} rows, {new:,} of them new; {study.verdicts().tally()}")
+    table = study.verdicts()
+    click.echo(f"{rows:,} rows, {new:,} of them new; {table.tally()}")
+    for warning in table.warnings:
+        click.echo(line(f"warning: {warning}"), err=True)
     if ignored:
         click.echo(f"columns that are no metric, left aside: {line(', '.join(ignored))}", err=True)
 

@@ -76,9 +76,14 @@ def numbers(option: str, texts: Sequence[str]) -> Any:
 
 
 def metrics(
-    texts: Sequence[str], *, eps: Sequence[str] = (), units: Sequence[str] = (), bounds: Sequence[str] = ()
+    texts: Sequence[str],
+    *,
+    eps: Sequence[str] = (),
+    units: Sequence[str] = (),
+    bounds: Sequence[str] = (),
+    exact: Sequence[str] = (),
 ) -> list[Metric]:
-    """Return the metrics that are written as -m, --eps, --unit and --bounds."""
+    """Return the metrics that are written as -m, --eps, --unit, --bounds and --exact."""
     from ..problem import Metric
 
     stated = [Metric(*direction_of(text)) for text in texts]
@@ -89,6 +94,7 @@ def metrics(
         "eps": eps_of or {},
         "unit": pairs("--unit", units, "METRIC=UNIT"),
         "bounds": {name: _two(text) for name, text in pairs("--bounds", bounds, "METRIC=LOW,HIGH").items()},
+        "exact": dict.fromkeys(exact, True),
     }
     names = [metric.name for metric in stated]
     for given in more.values():
@@ -109,7 +115,7 @@ def _two(text: str) -> tuple[float, float]:
     return low, high
 
 
-def seconds(text: Any) -> float:
+def seconds(text: Any, option: str = "--lease") -> float:
     """Read a time span.
 
     >>> seconds("90"), seconds("30m"), seconds("2h")
@@ -117,8 +123,19 @@ def seconds(text: Any) -> float:
     """
     found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([smhd]?)\s*", str(text))
     if found is None:
-        raise InvalidInput(f"--lease must be a time such as 90, 90s, 30m, 2h or 1d, got {str(text)!r}")
+        raise InvalidInput(f"{option} must be a time such as 90, 90s, 30m, 2h or 1d, got {str(text)!r}")
     return float(found[1]) * SECONDS[found[2]]
+
+
+def give_up(text: Any) -> Any:
+    """Read when to give up: "lease", "never", or a time span.
+
+    >>> give_up("lease"), give_up("never"), give_up("2h")
+    ('lease', None, 7200.0)
+    """
+    if text in ("lease", "never", None):
+        return "lease" if text == "lease" else None
+    return seconds(text, "--give-up")
 
 
 def goal(text: Any) -> Any:
