@@ -245,7 +245,8 @@ def characteristic_time(means: ArrayLike, *, sigma: ArrayLike, contexts: ArrayLi
 
     and an alternative is a table of means y' with another front: a member of the front is dominated by another
     member, or an arm off it by none. The noise is normal and independent between metrics, with the scale `sigma`: one
-    number, or one for each metric. With `contexts` (K, d) the means are linear in them, and so are the alternatives.
+    number, or one for each metric, the same for all arms. With `contexts` (K, d) the means are linear in them, and so
+    are the alternatives.
     (A. Garivier, E. Kaufmann: Optimal best arm identification with fixed confidence, 2016, for the principle;
     E. Crepon, A. Garivier, W. Koolen: Sequential learning of the Pareto front for multi-objective bandits, 2024, for
     fronts.)
