@@ -203,7 +203,7 @@ def whitened(contexts: FloatArray, entered: IntArray) -> tuple[FloatArray, int]:
     rest, largest, parts = contexts, 0.0, []
     for generation in np.unique(entered):
         members = entered == generation
-        largest = max(largest, np.linalg.norm(contexts[members], 2))
+        largest = max(largest, float(np.linalg.norm(contexts[members], 2)))
         U, s, V = np.linalg.svd(rest[members], full_matrices=False)
         rank = int(np.count_nonzero(s > largest * max(contexts.shape) * np.finfo(float).eps))
         unit = np.sqrt(np.count_nonzero(members))
