@@ -106,8 +106,8 @@ class NaiveScout:
         regret_weight: float = 0.5,
         *,
         v: Array,
-        entered: Array,
-        exact: Array,  # (L,) whether a number that never varied is certain
+        entered: NDArray[np.int64],
+        exact: NDArray[np.bool_],  # (L,) whether a number that never varied is certain
         scales: Array,  # (L, R)
         weights: Array,  # (R,)
         rates: Array,
@@ -403,6 +403,7 @@ class NaiveScout:
         if asked[there].min() < first:
             return {there[int(asked[there].argmin())]}
         pairs: list[tuple[float, int, int]] = []  # how evident it is, arm, rival
+        silent: set[int] = set()
         for k in undecided:
             beats = {j: self.beats(k, j) for j in there if j != k and j not in eliminated}
             escapes = {
@@ -410,14 +411,17 @@ class NaiveScout:
             }
             if not escapes:
                 pairs.append((-np.inf, k, k))
+                silent.add(k)
                 continue
             most, fewest = max(beats.values(), default=-np.inf), min(escapes.values())
+            if most == -np.inf and fewest <= 0:
+                silent.add(k)
             # the verdict on k hangs on its likeliest dominator, or on the arm hardest to escape, whichever is nearer
             if beats and (most >= fewest or close(most, fewest)):
                 pairs += [(most, k, j) for j in beats if close(beats[j], most)]
             if fewest >= most or close(most, fewest):
                 pairs += [(fewest, k, j) for j in escapes if close(escapes[j], fewest)]
-        silent = {k for e, k, j in pairs if e == -np.inf or not self.there(j)}
+        silent |= {k for _, k, j in pairs if not self.there(j)}
         if silent:  # of whom nothing can be said, or who waits for one that left, comes first, up to its equal part
             first_of_them = min(silent, key=lambda k: (asked[k], k))
             speaks = len(silent) < len(set(undecided))

@@ -118,7 +118,8 @@ def test_linear_widths() -> None:
 
 
 @pytest.mark.skipif(UNCOMPILED, reason="too slow uncompiled")
-def test_evidence_keeps_its_promise_under_adversarial_sampling() -> None:
+@pytest.mark.parametrize("sigma", [(1.0, 1.0), (0.1, 1.0), (1.0, 0.0)], ids=str)
+def test_evidence_keeps_its_promise_under_adversarial_sampling(sigma: tuple[float, float]) -> None:
     """Two equal arms, always sampling the one that looks worse: 1 / alpha is exceeded at most with probability alpha.
 
     2000 runs, alpha 0.2. A valid process exceeds in more than 475 runs with probability below 1e-5 (binomial tail), and
@@ -129,17 +130,18 @@ def test_evidence_keeps_its_promise_under_adversarial_sampling() -> None:
     needed, fixed_n = np.log(1 / alpha), norm.ppf(1 - alpha)
     rng = np.random.default_rng(0)
     for _ in range(runs):
-        sums, n = rng.standard_normal(2), np.ones(2)
+        sums, n = rng.standard_normal(2) * sigma, np.ones(2)
         seen = naive_seen = False
         noise = rng.standard_normal(300)
         for value in noise:
             arm = int(sums[1] / n[1] < sums[0] / n[0])
-            sums[arm] += value
+            sums[arm] += value * sigma[arm]
             n[arm] += 1
             lead = sums[0] / n[0] - sums[1] / n[1]
             if lead > 0:
-                seen |= log_evidence_above(lead, n[0], n[1], 1.0, 1.0, rhos, weights, needed) >= needed
-                naive_seen |= lead / np.sqrt(1 / n[0] + 1 / n[1]) > fixed_n
+                seen |= log_evidence_above(lead, n[0], n[1], *sigma, rhos, weights, needed) >= needed
+                deviation = np.sqrt(sigma[0] ** 2 / n[0] + sigma[1] ** 2 / n[1])
+                naive_seen |= lead / deviation > fixed_n
         exceeded += seen
         naive_exceeded += naive_seen
     limit = int(binom.ppf(1 - 1e-5, runs, alpha))

@@ -12,8 +12,8 @@ from scipy.stats import binom
 import paretoscout as ps
 from paretoscout.algorithms import MultiPFI, Scout, Setup, Uniform, scout_linear
 from paretoscout.algorithms.registry import resolve
-from paretoscout.errors import InvalidInput
-from paretoscout.kernels.decisions import DOMINATED, FRONT
+from paretoscout.errors import InvalidInput, NotSupported
+from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session
 from paretoscout.simulation.replicates import Replicate, Run
 from paretoscout.start import setup_of
@@ -68,15 +68,121 @@ def test_bounds_are_worth_telling() -> None:
     assert result.assumed == "noise assumed to be normal, variance unknown; a: within bounds, noise of any kind"
 
 
-def test_options_that_never_vary_get_their_verdicts() -> None:
-    """Metrics such as the size of a file are exact: with bounds or without, nothing is divided by zero or goes on forever."""
-    frame = {"arm": ["a"] * 5 + ["b"] * 5 + ["c"] * 5, "size": [10.0] * 5 + [20.0] * 5 + [30.0] * 5}
-    frame["time"] = [3.0, 3.1, 2.9, 3.0, 3.2, 1.0, 1.1, 0.9, 1.0, 1.05, 3.3, 3.4, 3.5, 3.6, 3.4]
-    for bounds in (None, (0, 50)):
-        metrics = [ps.Metric("size", "min", bounds=bounds), ps.Metric("time", "min", bounds=bounds)]
-        problem = ps.problems.table(frame, arm="arm", metrics=metrics)
-        result = ps.simulate(problem, Scout(noise="unknown"), eps=0.2, replicates=5, max_samples=20_000)
-        assert result.success.all()
+@pytest.mark.parametrize("told", ["exact", "bounds", "nothing"])
+def test_options_that_never_vary_get_their_verdicts_where_that_is_known(told: str) -> None:
+    """Sizes of files are exact; with bounds none needs to be. Told nothing, numbers that never vary prove nothing."""
+    setup = Setup(
+        n_arms=3,
+        n_metrics=2,
+        eps=np.full(2, 0.2),
+        delta=0.1,
+        sigma=None,
+        bounds=np.array([[-50.0, 50.0], [-50.0, 50.0]]) if told == "bounds" else None,
+        exact=np.array([told == "exact", False]),
+    )
+    session = Session(Scout(noise="unknown"), setup)
+    times, noise = np.array([-3.0, -1.0, -3.4]), np.random.default_rng(0)
+    while not session.done and session.asked < (400 if told == "nothing" else 20_000):
+        question = session.ask()
+        session.tell(question, [-10.0 * (1 + question.arm), times[question.arm] + noise.uniform(-0.2, 0.2)])
+    status = session.verdicts().status
+    if told == "nothing":
+        assert session.state.pulls.min() >= 80  # nobody waits for those that say nothing
+        assert status.tolist() == [UNDECIDED, FRONT, UNDECIDED]  # the quickest needs no sizes
+        assert np.isinf(session.verdicts().radii[:, 0]).all()
+    else:
+        assert status.tolist() == [FRONT, FRONT, DOMINATED]
+
+
+@pytest.mark.parametrize("model", ["tabular", "linear", "robust"])
+def test_few_values_are_not_taken_for_normal_noise(model: str) -> None:
+    """Success rates .05 against 0, nothing said of bounds: undecided, not wrong. The guarantee is about normal noise only."""
+    contexts = None if model == "tabular" else np.eye(2)
+    setup = Setup(2, 1, eps=np.full(1, 0.02), delta=0.1, sigma=None, contexts=contexts, explained=model == "linear")
+    for seed in range(5):
+        session, noise = Session(Scout(model=model, noise="unknown"), setup), np.random.default_rng(seed)
+        for _ in range(150):
+            question = session.ask()
+            session.tell(question, [float(noise.random() < (0.05, 0.0)[question.arm])])
+        assert (session.verdicts().status == UNDECIDED).all()
+        assert np.isinf(session.verdicts().radii).all()
+        assert session.state.tabular.pulls.min() > 0 if model == "robust" else session.state.pulls.min() > 0
+
+
+@pytest.mark.parametrize("model", ["tabular", "linear", "robust"])
+def test_large_means_take_no_more_samples(model: str) -> None:
+    """The same noise around means at 0, at a million and at a billion: the same arms in nearly the same number."""
+    x = np.linspace(0, 1, 5)
+    contexts = np.column_stack([np.ones(5), x])
+    samples = []
+    for offset in (0.0, 1e6, 1e9):
+        means = offset + np.column_stack([x, 0.5 - x])
+        problem = ps.problems.gaussian(means, 0.3, contexts=contexts)
+        scout = Scout(model=model, noise="unknown")
+        result = ps.simulate(problem, scout, eps=0.2, replicates=3, seed=2, max_samples=20_000)
+        assert result.stopped.all()
+        samples.append(np.median(result.samples))
+    assert max(samples) < 1.5 * min(samples)
+
+
+def test_who_cannot_judge_anew_says_so() -> None:
+    session = Session(MultiPFI(), Setup(n_arms=2, n_metrics=1, eps=np.zeros(1), delta=0.1, sigma=np.ones(1)))
+    refusal = "algorithm 'multi-pfi' cannot judge anew"
+    with pytest.raises(NotSupported, match=refusal):
+        session.set_presence(0, GONE)
+    with pytest.raises(NotSupported, match=refusal):
+        session.judge_anew()
+    session = Session(Scout(), session.setup)
+    for arm, presence in ((2, GONE), (0, 4), (0, -1)):
+        with pytest.raises(InvalidInput, match="must be"):
+            session.set_presence(arm, presence)
+    assert (session.state.presence == PRESENT).all()
+
+
+@pytest.mark.parametrize("model", ["tabular", "linear", "robust"])
+def test_arms_that_left_are_never_asked_for_nor_named(model: str) -> None:
+    """Also not if it is one of those that span the contexts, and goes before it was measured; dumps keep who left."""
+    means = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0], [0.4, 0.4], [1.5, 1.5]])
+    contexts = None if model == "tabular" else np.column_stack([means, 1 + means[:, 0] * means[:, 1]])
+    setup = Setup(5, 2, np.full(2, 0.1), 0.1, np.full(2, 0.3), contexts=contexts, explained=model == "linear")
+    session, noise = Session(Scout(model=model), setup), np.random.default_rng(1)
+    assert session.ask().arm in (0, 1, 2)
+    session.forget(0)
+    for absent in (2, 4):
+        session.set_presence(absent, GONE)
+        session.judge_anew()
+    session = Session.load(session.dump())
+    while not session.done:
+        question = session.ask()
+        assert question.arm not in (2, 4)
+        session.tell(question, means[question.arm] + 0.3 * noise.standard_normal(2))
+        assert not np.isin(session.verdicts().rival, (2, 4)).any()
+    assert session.verdicts().status[[0, 1, 3]].tolist() == [FRONT, FRONT, FRONT]
+    session.set_presence(2, PRESENT)  # it comes back, and beats them all
+    session.judge_anew()
+    while not session.done:
+        question = session.ask()
+        assert question.arm != 4
+        session.tell(question, means[question.arm] + 0.3 * noise.standard_normal(2))
+    assert session.verdicts().status[:4].tolist() == [DOMINATED, DOMINATED, FRONT, DOMINATED]
+    session.set_presence(2, GONE)  # whom only it eliminated is eliminated no longer
+    session.judge_anew()
+    assert (session.verdicts().status[[0, 1]] != DOMINATED).all()
+    assert session.verdicts().rival[0] != 2
+
+
+def test_sigma_may_be_told_of_some_metrics() -> None:
+    sigma = np.array([[0.1, np.nan], [0.3, np.nan]])
+    setup = Setup(n_arms=2, n_metrics=2, eps=np.full(2, 0.1), delta=0.1, sigma=sigma, contexts=np.eye(2))
+    with pytest.raises(InvalidInput, match="it is 'given', and sigma is told of some metrics only"):
+        Session(Scout(), setup)
+    for model in ("tabular", "linear", "robust"):
+        session, noise = Session(Scout(noise="unknown", model=model), setup), np.random.default_rng(0)
+        while not session.done:
+            question = session.ask()
+            outcome = np.array([1.0, 1.0]) * question.arm + [sigma[question.arm, 0], 0.2] * noise.standard_normal(2)
+            session.tell(question, outcome)
+        assert session.verdicts().status.tolist() == [DOMINATED, FRONT]
 
 
 @pytest.mark.parametrize("model", ["linear", "robust"])

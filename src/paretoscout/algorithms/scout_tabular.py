@@ -211,12 +211,13 @@ def choose(
         total += state.pulls[k] + pending[k]
         if state.status[k] == UNDECIDED:
             j = state.best[k]
-            progress = state.beats[k, j] if j >= 0 else -np.inf
+            progress = beaten = state.beats[k, j] if j >= 0 else -np.inf
             i = state.worst[k]
             if i >= 0 and state.escapes[k, i] > progress:
                 j, progress = i, state.escapes[k, i]
             left = j >= 0 and not is_there(state.presence[j])
-            if progress == -np.inf or left:  # nothing can be said of it yet, or its rival cannot be measured
+            # nothing can be said of it yet, nor that it is dominated if it is; or its rival cannot be measured
+            if left or (beaten == -np.inf and progress <= 0.0):
                 if silent < 0 or state.pulls[k] + pending[k] < state.pulls[silent] + pending[silent]:
                     silent, its_rival = k, j
                 continue
@@ -772,6 +773,7 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_anew=judge_anew,
-    ranges={"counters": ("count", "arms", "count", "count")},
+    ranges={"counters": ("count", "arms", "count")},
     accepts=Accepts(pending=True, unasked=True, missing=True),
+    each_sigma=True,
 )

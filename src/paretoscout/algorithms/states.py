@@ -17,8 +17,8 @@ from ..errors import UnreadableFile
 #: What an array of whole numbers holds, by its name. What each role allows: see `check_state`.
 ROLES: dict[str, tuple[str, ...]] = {
     "arm": (
-        *("active", "beaten_by", "best", "blocker", "first", "front", "leaders", "members", "nearest", "pivots"),
-        *("rival", "scratch", "second", "standing", "worst"),
+        *("active", "beaten_by", "best", "blocker", "first", "first_arms", "front", "leaders", "members", "nearest"),
+        *("pivots", "rival", "scratch", "second", "standing", "worst"),
     ),
     "code": (*("excused", "on_front", "piloted", "presence", "rejected", "route", "sigma_bounded", "status"),),
     "count": (
@@ -27,6 +27,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "feature": ("fit_reach", "mix_reach", "reach", "shifted_reach", "start"),
     "features": ("stop",),
+    "few": ("n_seen",),
     "metric": ("metric_of", "tried"),
     "sample": ("pool_before", "pool_cursor", "pool_last", "pool_next", "pool_start"),
     "pair": ("n_listed",),
@@ -61,6 +62,7 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
         "arms": (0, n_arms),  # how many of them
         "code": (0, 3),
         "count": (-1, 2**53),
+        "few": (0, max((array.shape[-1] for name, array in arrays.items() if name.endswith("seen")), default=0)),
         "feature": (0, n_features - 1),
         "features": (0, n_features),
         "metric": (-1, n_metrics),
