@@ -112,7 +112,7 @@ def crafted(data: bytes, chance: random.Random) -> bytes:
                 (None, -1, [], {}, "x")
             )
         else:
-            size = len(header["open"][0][2]) if header["open"] else 0
+            size = len(header["open"][0][2]) if isinstance(header["open"], list) and header["open"] else 0
             ticket = [chance.choice((*ODD_REAL[3:], 0.0, 1.0, 3.0)) for _ in range(chance.choice((size, size, 7)))]
             header["open"] = [[chance.choice((0, 1, -1, 10**9)), chance.choice(ODD_WHOLE), ticket]]
     header = {key: value for key, value in header.items() if key not in ("format", "version")}

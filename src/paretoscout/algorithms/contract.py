@@ -89,7 +89,7 @@ class Setup:
         sigma = checks.floats(what, self.sigma)
         if sigma.shape not in ((), (L,), (K, L)):
             raise InvalidInput(f"{what} must be one number, {L} of them (one per metric) or {K} x {L}, got {sigma!r}")
-        sigma = np.array(np.broadcast_to(sigma, (K, L)))
+        sigma = np.array(np.broadcast_to(sigma, (K, L)), order="C")
         unknown = np.isnan(sigma)
         if (unknown.any(axis=0) != unknown.all(axis=0)).any():
             raise InvalidInput(f"{what} must be known for all arms of a metric or for none, got {self.sigma!r}")
