@@ -67,6 +67,7 @@ def test_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("plain.db", "odd ?name=%41#.db", "ünï.db", "a?b.db", "a%20b.db", "a#b.db"):
         storage = storage_of(name)
+        assert isinstance(storage, SQLStorage)
         storage.create("study", "")
         storage.close()
         assert Path(name).exists()
@@ -209,7 +210,7 @@ def test_a_file_of_schema_1_is_upgraded_and_every_event_is_kept_bit_for_bit(tmp_
         storage_of(file)
     SQLStorage(f"sqlite:///{file}", upgrade=True).close()
     assert [rows_of(file, query) for query in (OLD_EVENTS, "SELECT id, name, spec FROM studies", SNAPSHOTS)] == before
-    storage = storage_of(file)
+    storage = SQLStorage(f"sqlite:///{file}")
     assert damages(storage, lambda spec, name: None) == []
     logs = [storage.head(name).log for name in storage.names()]
     assert len(set(logs)) == len(logs) == len(before[1])

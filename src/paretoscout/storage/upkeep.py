@@ -161,8 +161,8 @@ def _copy(source: sa.Connection, target: sa.Connection) -> None:
         for rows in _pages(source, study.id):
             target.execute(events.insert(), [{**row._mapping, "study": number} for row in rows])
         _end_log(target, number)
-        for row in source.execute(sa.select(snapshots).where(snapshots.c.study == study.id)).all():
-            target.execute(snapshots.insert(), {**row._mapping, "study": number})
+        for snapshot in source.execute(sa.select(snapshots).where(snapshots.c.study == study.id)).all():
+            target.execute(snapshots.insert(), {**snapshot._mapping, "study": number})
 
 
 def _end_log(connection: sa.Connection, study: int | None) -> None:
