@@ -269,10 +269,9 @@ def test_a_block_runs_without_us(runner: Runner, folder: Path) -> None:
 
 
 def test_what_was_prepared_is_cleaned_up_after_a_failure(runner: Runner) -> None:
-    steps = {"prepare": Command("true"), "cleanup": Command("true")}
-    (done,) = runner.block([Job(Command("false"), **steps)])
+    (done,) = runner.block([Job(Command("false"), prepare=Command("true"), cleanup=Command("true"))])
     assert ([what for what, _ in done.steps], done.failed) == (["prepare", "command", "cleanup"], True)
-    (done,) = runner.block([Job(Command("true"), **{**steps, "prepare": Command("false")})])
+    (done,) = runner.block([Job(Command("true"), prepare=Command("false"), cleanup=Command("true"))])
     assert [what for what, _ in done.steps] == ["prepare"]
 
 
@@ -451,12 +450,17 @@ def test_what_is_asked_counts_in_its_order_and_as_far_as_the_budget_goes() -> No
     assert [name for _, name, _, _ in campaign.study.observations()] == log
 
 
-def test_a_time_budget_looks_ahead() -> None:
+def test_parts_of_blocks() -> None:
     plan = Plan(tuple(options_of(["true {x}"], {"x": list("abc")})), (source_of("time", {}),))
     campaign = Campaign(plan, "memory")
-    campaign._seconds = {"a": 5.0, "b": 5.0, "c": 5.0}
-    assert campaign._affordable(["a", "b", "c"], lambda progress: progress.ahead >= 9.0) == ["a", "b"]
-    assert campaign._affordable(["a", "b"], lambda progress: True) == ["a"], "it was not spent before"
+    campaign._seconds = {"a": 0.1, "b": 0.1, "c": 0.1, "slow": 5.0}
+    campaign._waiting = ["a", "b", "c", "c"]
+    assert campaign._part(lambda progress: progress.ahead > 0.15) == ["a", "b"]
+    assert campaign._part(lambda progress: True) == ["c"], "it was not spent before"
+    assert campaign._part(lambda progress: False) == ["c"]
+    campaign._waiting = ["a", "slow", "b", "new", "c"]
+    parts = [campaign._part(lambda progress: False) for _ in range(3)]
+    assert parts == [["a", "slow"], ["b", "new"], ["c"]], "what takes long is kept and shown soon"
 
 
 def test_an_option_is_on_the_front_only_if_nothing_beats_it_not_even_what_is_pointless() -> None:
@@ -465,7 +469,7 @@ def test_an_option_is_on_the_front_only_if_nothing_beats_it_not_even_what_is_poi
     Twelve benches at delta 0.05, to 120 runs, for wrong ones end early: more than four of them wrong with probability
     below 0.0002. (13 of 60 were when options were only tested against those that are not pointless.)
     """
-    truth = {"j": [(0, 0.3), (0, 0.02)], "j2": [(-1.5, 0.3), (0.9, 0.02)], "k": [(1.5, 20), (1.5, 0.02)]}
+    truth = {"j": [(0.0, 0.3), (0.0, 0.02)], "j2": [(-1.5, 0.3), (0.9, 0.02)], "k": [(1.5, 20.0), (1.5, 0.02)]}
     tables = [made_up_bench(truth, eps=[1, 1], seed=seed, most_runs=120) for seed in range(12)]
     assert sum(bool(wrong_verdicts(table, truth, [1, 1])) for table in tables) <= 4
 

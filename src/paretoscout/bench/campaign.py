@@ -40,6 +40,7 @@ WAIT_SECONDS, WAIT_PER_RUN = 0.005, 0.001  # one wait; and what waiting may cost
 SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
+PART_SECONDS = 1.0  # longer blocks are run in parts of about that
 FAILED = "failed: "  # begins the reason for which an option that failed is left out
 MEASURED_AS = 2  # runs that were measured in another way are not mixed with these: each has its own studies
 
@@ -161,6 +162,7 @@ class Campaign:
         self._runner = Runner()
         self._may_choose = self.study.takes_unasked  # or else only the algorithm may
         self._turn = 0
+        self._waiting: list[str] = []  # what is left of the block
         self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
 
@@ -294,21 +296,29 @@ class Campaign:
         """
         if not self._may_choose:
             return [] if self.study.done else [self._asked(None)]
-        if self.plan.use_features and not self.study.done and not self.decided:
+        if not self._waiting and self.plan.use_features and not self.study.done and not self.decided:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
             if self._turn:  # and now and then a block, for the algorithm may think that it knows all
                 return [self._asked(None)]
-        names = self._rng.permutation(self._block()).tolist()
-        return [self._asked(name) for name in self._affordable(names, budget)]
+        self._waiting = [name for name in self._waiting if name not in self.study.withdrawn]
+        if not self._waiting:
+            self._waiting = self._rng.permutation(self._block()).tolist()
+        return [self._asked(name) for name in self._part(budget)]
 
-    def _affordable(self, names: Sequence[str], budget: Callable[[Progress], bool]) -> Sequence[str]:
-        """Return as much of a block as the budget allows; one at least, for it was not spent."""
+    def _part(self, budget: Callable[[Progress], bool]) -> list[str]:
+        """Take the next part of the block: what takes PART_SECONDS, and the budget allows; one at least.
+
+        Long runs so are kept and shown one by one; what has not run yet may be long.
+        """
+        part: list[str] = []
         ahead = 0.0
-        for number, name in enumerate(names):
-            if number and budget(replace(self.progress, runs=self.progress.runs + number, ahead=ahead)):
-                return names[:number]
-            ahead += self._seconds.get(name, 0.0)
-        return names
+        while self._waiting:
+            then = replace(self.progress, runs=self.progress.runs + len(part), ahead=ahead)
+            if part and (ahead >= PART_SECONDS or budget(then)):
+                break
+            part.append(self._waiting.pop(0))
+            ahead += self._seconds.get(part[-1], PART_SECONDS)
+        return part
 
     def _asked(self, name: str | None) -> Trial:
         trial: Trial = self.study.ask(arm=name)

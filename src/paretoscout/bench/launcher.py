@@ -38,7 +38,7 @@ PATIENCE = 2.0
 MOST_LEFT = 64
 SHELL = "/bin/sh"
 #: In a fork of the shell: say who we are, wait at the gate, become the command. What comes after keeps it a fork.
-GATE = '(read -r me rest </proc/self/stat; echo "$me" >&8; read -r open <&9; %s)\n:'
+GATE = '(read -r me rest </proc/self/stat; echo "$me" >&8; read -r open <&9 || exit; %s)\n:'
 SAYS, OPENS, ABOVE = 8, 9, 10  # numbers of files at the gate; a shell knows those below ten
 #: What shells put into the environment of their own accord.
 OF_SHELLS = ("PWD", "OLDPWD", "SHLVL")
@@ -144,9 +144,10 @@ class Launcher:
             pid = group = _spawn(program, argv, self.environment, actions)
         else:
             pid, group, opens = gate
-            began = time.perf_counter()
-            os.write(opens, b"\n")
         try:
+            if gate is not None:
+                began = time.perf_counter()
+                os.write(opens, b"\n")
             timed_out, status, usage = self.wait(pid, group, step["timeout"], tails)
             seconds = time.perf_counter() - began
         finally:

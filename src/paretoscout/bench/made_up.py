@@ -22,6 +22,7 @@ class MadeUp(Campaign):
     def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float]]) -> None:
         super().__init__(plan, "memory")
         self.draw = draw
+        self._seconds = dict.fromkeys(self.by_name, 0.0)  # blocks are not run in parts
 
     def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float] | OptionFailed]:
         for option in options:

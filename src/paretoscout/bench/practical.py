@@ -56,7 +56,7 @@ def judged(
         verdicts[k], rivals[k] = "dominated", table.arms[j]
     # what is the same up to eps in some metric is not beaten in it, as little as may be known of the others
     safe = np.asarray((most <= eps + rounding).any(axis=2))
-    unsure = np.zeros(len(verdicts), bool) if bounds is None else np.asarray(bounds).any(axis=1)
+    unsure: Any = np.zeros(len(verdicts), bool) if bounds is None else np.asarray(bounds).any(axis=1)
     for k in alive:
         if verdicts[k] == "dominated":
             continue
