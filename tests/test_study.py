@@ -1352,44 +1352,39 @@ def test_a_table_can_be_taken_in_the_order_of_time() -> None:
     by = np.argsort(table["when"])
     in_order = {name: column[by] for name, column in table.items()}
     how: dict[str, Any] = {"arm": "arm", "metrics": {"ms": "min"}, "time": "when"}
-    np.testing.assert_array_equal(ps.analyze(table, **how).estimates, ps.analyze(in_order, **how).estimates)
+    mean = [
+        dict(zip(said.arms, said.estimates, strict=True))
+        for said in (ps.analyze(table, **how), ps.analyze(in_order, **how))
+    ]
+    assert mean[0] == mean[1]
     with pytest.raises(UnknownName, match="column of this table 'then'"):
         ps.analyze(table, arm="arm", metrics={"ms": "min"}, time="then")
 
 
-@pytest.mark.parametrize("order", ["asked", "told"])
-def test_workers_whose_outcome_is_a_duration(order: str) -> None:
-    """Two equal options, 64 workers, fast ones tell first; at most 6 of 20 studies give a verdict (false alarm 4e-6).
-
-    In the order of telling far more do: whoever declares that durations have nothing to do with outcomes must know.
-    """
+def test_workers_whose_outcome_is_a_duration() -> None:
+    """Two equal options, 64 workers, fast ones tell first; at most 5 of 15 studies give a verdict (false alarm 5e-6)."""
     wrong = 0
-    for seed in range(20):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
-        study = Study(
-            ["a", "b"], [ps.Metric("ms", "min", eps=0.05)], sigma=1.0, storage="memory", order=order, seed=seed
-        )
-        running: list[tuple[float, float, Trial]] = []  # when it ends, how long it takes
-
-        def begin(trial: Trial, now: float = 0.0) -> None:
-            took = math.exp(rng.standard_normal())
-            heapq.heappush(running, (now + took, took, trial))
-
-        for trial in study.ask(64):
-            begin(trial)
-        for _ in range(400):
-            now, took, trial = heapq.heappop(running)
-            study.tell(trial, {"ms": math.log(took)})
+        study = Study(["a", "b"], [ps.Metric("ms", "min", eps=0.05)], sigma=1.0, storage="memory", seed=seed)
+        running: list[tuple[float, float, int]] = []  # when it ends, how long it takes, the number of the trial
+        now, asked = 0.0, study.ask(64)
+        for _ in range(300):
+            for trial in asked:
+                took = math.exp(rng.standard_normal())
+                heapq.heappush(running, (now + took, took, trial.number))
+            now, took, number = heapq.heappop(running)
+            study.tell(number, {"ms": math.log(took)})
             if study.done:
                 break
-            begin(study.ask(), now)
+            asked = study.ask(1)
         wrong += "dominated" in study.verdicts().verdicts
-    assert wrong <= 6 if order == "asked" else wrong > 6
+    assert wrong <= 5
 
 
 def test_a_table_of_zeros_and_ones_is_bounded() -> None:
     rng = np.random.default_rng(0)
-    table = {"arm": ["a", "b"] * 50, "ok": (rng.random(100) < 0.3).astype(float)}
+    table: dict[str, Any] = {"arm": ["a", "b"] * 50, "ok": (rng.random(100) < 0.3).astype(float)}
     said = ps.analyze(table, arm="arm", metrics={"ok": "max"})
     assert "outcomes within their bounds" in said.guarantee
     stars = {**table, "ok": 1 + rng.integers(0, 5, 100).astype(float)}

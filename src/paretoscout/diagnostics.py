@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr, stdtr
 
 from .kernels.arrays import BoolArray, FloatArray, IntArray
+from .kernels.evidence import FEW_VALUES
 
 #: Probability of any alarm in one look, if the noise is independent and, where that is asked for, normal.
 FALSE_ALARM = 0.001
@@ -47,7 +48,7 @@ RECENT = 10_000
 #: Tests need so many values of an option.
 FEWEST = 8
 #: A metric with so many values at least, and so few distinct ones at most, has no normal noise.
-ROWS_OF_FEW, FEW = 20, 5
+ROWS_OF_FEW = 20
 #: Spikes matter that make up this share of the squared deviations; a spike is so many robust standard deviations off.
 SPIKY, FAR = 0.1, 6.0
 #: Skew matters from this value of skewness / sqrt(n): it doubles the error of a mean 3.5 standard errors away, about.
@@ -173,7 +174,7 @@ def examine(
     for i in np.unique(rows.metric).tolist():
         mine = rows.metric == i
         n_distinct, grid[i] = _steps(rows.of_metric(i))
-        if bell[i] and (matters & mine).any() and rows.n[mine].sum() >= ROWS_OF_FEW and n_distinct <= FEW:
+        if bell[i] and (matters & mine).any() and rows.n[mine].sum() >= ROWS_OF_FEW and n_distinct <= FEW_VALUES:
             bell[i] = False  # that says it all
             figures = {"distinct": n_distinct, "values": rows.n[mine].sum(), "lowest": low[mine].min()}
             concerns.append(_concern("few values", metrics[i], (), {**figures, "highest": high[mine].max()}))

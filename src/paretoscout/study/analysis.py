@@ -9,9 +9,9 @@ from typing import Any
 from ..algorithms.contract import Settings
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
+from ..kernels.evidence import FEW_VALUES
 from ..problem import Metric
 from ..verdicts import VerdictTable
-from .replica import FEW_VALUES
 from .spec import Guard, guards_of, metrics_of, sigma_of
 from .study import Study
 
@@ -98,7 +98,7 @@ def _bounded(metric: Metric, values: Sequence[float | None]) -> Metric:
     """Return a metric whose noise is unknown, with bounds if its values tell them; refuse few others."""
     there = [value for value in values if value is not None]
     different = set(there)
-    if metric.bounds is not None or metric.exact or len(there) < ENOUGH_ROWS or len(different) >= FEW_VALUES:
+    if metric.bounds is not None or metric.exact or len(there) < ENOUGH_ROWS or len(different) > FEW_VALUES:
         return metric
     if different <= {0.0, 1.0}:
         return replace(metric, bounds=(0.0, 1.0))

@@ -32,6 +32,7 @@ from ..errors import NotSupported, UnreadableFile
 from ..files import pack, unpack
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, MISSED, PRESENT
+from ..kernels.evidence import FEW_VALUES
 from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
 from ..session import Session
 from ..storage.contract import Event
@@ -47,10 +48,6 @@ WAITING, COUNTED = "waiting", "counted"
 
 #: The number of samples at which the tests of guards are narrowest.
 TYPICAL_SAMPLES = 50.0
-
-
-#: A column of unknown, normal noise in which fewer different numbers than this were seen says nothing.
-FEW_VALUES = 6
 
 
 @dataclass(frozen=True)
@@ -94,18 +91,18 @@ class Tally:
     n: np.ndarray  # (A, C)
     mean: FloatArray  # (A, C)
     squares: FloatArray  # (A, C)
-    seen: FloatArray  # (C, FEW_VALUES) the first different numbers of each column; NaN: so many there were not
+    seen: FloatArray  # (C, FEW_VALUES + 1) the first different numbers of each column; NaN: so many there were not
 
     @classmethod
     def empty(cls, n_arms: int, n_columns: int) -> Tally:
         """Nothing measured."""
-        seen = np.full((n_columns, FEW_VALUES), np.nan)
+        seen = np.full((n_columns, FEW_VALUES + 1), np.nan)
         mean, squares = np.zeros((2, n_arms, n_columns))
         return cls(np.zeros((n_arms, n_columns), np.int64), mean, squares, seen)
 
     def _see(self, column: int, values: FloatArray) -> None:
         seen = self.seen[column]
-        for place in range(int((~np.isnan(seen)).sum()), FEW_VALUES):
+        for place in range(int((~np.isnan(seen)).sum()), len(seen)):
             values = values[~np.isin(values, seen[:place])]
             if not len(values):
                 return
