@@ -584,3 +584,18 @@ def test_every_command_is_listed_and_helps() -> None:
         assert command.get_short_help_str(80) in " ".join(listed.split())
         assert "Usage:" in ok(name, "--help")
     assert set(main.commands) >= {name for names in SECTIONS.values() for name in names}
+
+
+def test_a_trial_that_was_forgotten_is_pointed_out(tmp_path: Path) -> None:
+    """An interrupted loop leaves a trial open, and what is told after it waits: people are told what to do."""
+    where = ["--storage", str(tmp_path / "s.db")]
+    run("create", "--arm", "a", "--arm", "b", "-m", "ms:min", *where)
+    first, *others = [line.split("\t")[0] for line in run("ask", "-n", "12", *where).stdout.splitlines()]
+    lines = "".join(f"{trial} ms=1.{trial}\n" for trial in others)
+    run("tell", "-", *where, given=lines)
+    said = run("ask", *where)
+    assert f"11 outcomes wait for trial {first} (a)" in said.stderr
+    assert f"paretoscout tell {first} --failed interrupted" in said.stderr
+    assert "11 outcomes wait for trial" in run("status", *where).stdout
+    run("tell", first, "--failed", "interrupted", *where)
+    assert "wait for trial" not in run("ask", *where).stderr

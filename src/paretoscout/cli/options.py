@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ..study import Study
 
 DEFAULT_STORAGE = "paretoscout.db"  # the same as in study/study.py, which takes long to import
+#: So many outcomes, and so many for each open trial, wait where workers are at work; more where one was forgotten.
+MANY_WAIT, MANY_WAIT_FOR_EACH = 10, 3
 JSON_HELP = "Print as JSON instead."
 
 
@@ -130,3 +132,15 @@ def found(storage: str) -> str:
 
     check_is_there(storage)
     return storage
+
+
+def waiting(study: Study) -> str | None:
+    """Say that many outcomes wait for a trial which was perhaps forgotten, and what to do about it."""
+    held, open_ = study.counts()["waiting"], study.open
+    if held < MANY_WAIT or held <= MANY_WAIT_FOR_EACH * len(open_):
+        return None
+    oldest = open_[0]
+    return (
+        f"{held:,} outcomes wait for trial {oldest.number} ({oldest.arm}), which was asked before them: tell it, or "
+        f"say that it failed (paretoscout tell {oldest.number} --failed interrupted)"
+    )

@@ -19,7 +19,7 @@ import click
 from ..errors import InvalidInput
 from ..shown import cell, line, markdown
 from .exits import Exit
-from .options import JSON_HELP, load, measured, metric_options, study_options, time_option
+from .options import JSON_HELP, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -113,7 +113,8 @@ def _picture(study: Study) -> Group:
         notes.append(show.plain(f"open trials: {shown}{more}"))
     counts = study.counts()
     if counts["waiting"]:
-        notes.append(show.plain(f"{counts['waiting']:,} outcomes wait for trials that were asked before them"))
+        usual = f"{counts['waiting']:,} outcomes wait for trials that were asked before them"
+        notes.append(show.plain(waiting(study) or usual))
     if counts["late"]:
         notes.append(show.plain(f"{counts['late']:,} outcomes came too late, or failed before: kept, but no evidence"))
     notes += [show.plain(f"withdrawn: {arm} ({why})") for arm, why in study.withdrawn.items()]

@@ -15,7 +15,7 @@ from ..errors import InvalidInput, NotSupported, UnknownName
 from ..shown import line
 from . import values
 from .exits import Exit
-from .options import JSON_HELP, found, load, measured, metric_options, study_options, time_option
+from .options import JSON_HELP, found, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -183,6 +183,8 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
     except NotSupported:
         if arm is not None or not (study.done or _spent(study)):
             raise
+    if (held := waiting(study)) is not None:
+        click.echo(line(held), err=True)
     if as_json:
         click.echo(json.dumps([{"trial": trial.number, "arm": trial.arm} for trial in trials], indent=2))
     else:

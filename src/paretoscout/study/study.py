@@ -303,7 +303,8 @@ class Study:
         """Look for what the guarantee does not allow for, in what was measured of late."""
         rows: list[tuple[int, int, list[float | None]]] = []  # the order of asking, or of telling; arm; values
         ordered = True
-        for event in self.storage.events(self.name, replica.number - EXAMINED_EVENTS, kinds=("tell", "data")):
+        after = max(-1, replica.number - EXAMINED_EVENTS)
+        for event in self.storage.events(self.name, after, kinds=("tell", "data")):
             if event.kind == "tell":
                 rows.append((event.trial or 0, replica.index[event.body["arm"]], event.body["values"]))
             else:
