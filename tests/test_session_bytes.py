@@ -68,7 +68,7 @@ def test_every_number_of_a_state_has_a_role_and_states_are_within_their_limits(n
     assert unknown == [], "say in algorithms/states.py, or by Kernels(ranges=...), what these arrays hold"
     for _, array, role in roles_of(session.state):
         assert not isinstance(role, tuple) or array.shape == (len(role),)
-        known = {*ROLES, "arms", "place", "samples", "real"}
+        known = {*ROLES, "arms", "some arms", "place", "samples", "real"}
         assert set(role if isinstance(role, tuple) else [role]) <= known
     for _ in range(60):
         loaded = Session.load(session.dump())

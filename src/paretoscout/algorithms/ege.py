@@ -220,7 +220,7 @@ SR = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
-            ranges={"counters": ("count", "arms", "place")},
+            ranges={"counters": ("place", "arms", "place")},
         ),
     ),
     kind="fixed budget",

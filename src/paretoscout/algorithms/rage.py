@@ -267,7 +267,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             assumes=LINEAR,
-            ranges={"counters": ("count", "arms", "arms")},
+            ranges={"counters": ("count", "some arms", "arms")},
         ),
     ),
 )

@@ -54,12 +54,13 @@ def roles_of(state: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray, st
 def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.ndarray] = ()) -> None:
     """Refuse a state from outside, or a ticket, in which a number is not what it can be."""
     arrays = arrays_of(state)
-    features = [len(array) for name, array in arrays.items() if _role_of.get(name.rpartition(".")[2]) == "feature"]
+    features = [len(array) for name, array in arrays.items() if name.endswith("reach")]  # (d,) in all states
     n_features, n_samples = max(features, default=0), len(arrays.get("pool_next", ()))
     allowed: dict[str, tuple[float, float]] = {
         "arm": (-1, n_arms - 1),  # -1: none
         "place": (0, n_arms - 1),  # in a list of arms, or an arm that is there
         "arms": (0, n_arms),  # how many of them
+        "some arms": (1, n_arms),
         "code": (0, 3),
         "count": (-1, 2**53),
         "few": (0, max((array.shape[-1] for name, array in arrays.items() if name.endswith("seen")), default=0)),

@@ -227,7 +227,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             assumes=LINEAR,
-            ranges={"counters": ("count", "arms", "features")},
+            ranges={"counters": ("count", "some arms", "features")},
         ),
     ),
 )
