@@ -583,7 +583,10 @@ class NaiveLinearScout:
         trace = np.trace(np.linalg.inv(self.gram(t)))
         taken = ((1 + self.scales * trace) * 2 * (self.threshold - self.log_prices(t))).min(axis=1)
         left = np.sqrt(self.unexplained(t)) + self.misfit * math.sqrt(t)
-        return np.array([b / math.sqrt(q - c) if q > c else np.inf for b, c in zip(left, taken, strict=True)])
+        many = [len(set(values)) > 5 for values in self.outcomes(t).T]  # few values do not look like normal noise
+        return np.array(
+            [b / math.sqrt(q - c) if q > c and m else np.inf for b, c, m in zip(left, taken, many, strict=True)]
+        )
 
     def sigma(self, metric: int, looks: list[int]) -> tuple[float, bool]:
         """Sigma, or the least upper bound of all looks, or, where there is none, an estimate; and if it is one."""

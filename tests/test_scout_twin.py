@@ -11,7 +11,7 @@ import pytest
 from naive_scout import BEATEN, ESCAPES, Array, NaiveLinearScout, NaiveRobustScout, NaiveScout
 
 from paretoscout.algorithms import Scout, Setup, scout_linear, scout_robust, scout_tabular
-from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
+from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session
 
 pytestmark = pytest.mark.kernels
@@ -514,6 +514,32 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
     assert session.done or not case.finishes
     assert (state.status != UNDECIDED).any()
     assert clear >= (0.3 if twins else 0.7) * compared  # equal contexts tell the same
+    for absent in (set(), {0}, {0, K - 1}):
+        for k in range(K):
+            session.set_presence(k, GONE if k in absent else PRESENT)
+        session.judge_anew()
+        gone = absent | {k for k in range(K) if twin.may_eliminate(k, absent, [twin.t])}
+        for k in set(range(K)) - absent:
+            expected = DOMINATED if k in gone else FRONT if twin.may_accept(k, gone, [twin.t]) else UNDECIDED
+            assert state.status[k] == expected
+        assert session.done == all(state.status[k] != UNDECIDED for k in range(K) if k not in absent)
+
+
+def test_arms_that_come_leave_the_coordinates_as_they_are() -> None:
+    """The evidence of the linear model is one process for all arms there will ever be."""
+    rng = np.random.default_rng(0)
+    first, later = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
+    inside = rng.normal(size=(3, 6)) @ first
+    before, rank = scout_linear.whitened(first, np.zeros(6, np.int64))
+    assert rank == before.shape[1] == 2
+    entered = np.array([1] * 3 + [0] * 6 + [2] * 2)
+    after, rank = scout_linear.whitened(np.vstack([inside, first, later]), entered)
+    assert (rank, after.shape[1]) == (2, 4)
+    np.testing.assert_allclose(after[3:9, :2], before, atol=1e-12)
+    assert (after[:9, 2:] == 0).all()
+    theta = rng.normal(size=(4, 1))
+    means = np.vstack([inside, first, later]) @ theta  # what is linear in the one is linear in the other
+    np.testing.assert_allclose(after @ np.linalg.lstsq(after, means, rcond=None)[0], means, atol=1e-9)
 
 
 # ---------------------------------------------------------------------- contexts that explain only part
