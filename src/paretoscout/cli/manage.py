@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..shown import line
 from . import values
+from .exits import Exit
 from .options import JSON_HELP, found, load, storage_option, study_options
 
 if TYPE_CHECKING:
     from ..storage.sql import SQLStorage
     from ..storage.upkeep import Damage
-
-DAMAGED_EXIT = 6  # a promise failed
 
 
 @click.command(name="add-arm", short_help="Add options to a study.")
@@ -82,7 +82,7 @@ def studies(as_json: bool, storage: str) -> None:
         else:
             metrics_shown = ", ".join(f"{name} {direction}" for name, direction in each["metrics"].items())
             shown = f"{len(each['arms'])} options; {metrics_shown}"
-        click.echo(f"{click.style(each['name'], bold=True)}  {shown}")
+        click.echo(f"{click.style(line(each['name']), bold=True)}  {line(shown)}")
 
 
 @click.command(short_help="Delete a study and all its measurements.")
@@ -105,7 +105,7 @@ def delete(name: str, yes: bool, storage: str) -> None:
             shown = "which cannot be read"
         click.confirm(f"delete study {name!r} {shown}?", abort=True)
     place.delete(name)
-    click.echo(f"deleted: {name}")
+    click.echo(line(f"deleted: {name}"))
 
 
 @click.group(short_help="Look after the storage of studies.")
@@ -222,4 +222,4 @@ def _show_damaged(storage: str, damaged: list[Damage]) -> None:
         click.echo(f"{damage}", err=True)
     if damaged:
         click.echo(f"{storage}: damaged. Restore a backup (db restore), or keep what is sound (db repair)", err=True)
-        raise SystemExit(DAMAGED_EXIT)
+        raise SystemExit(Exit.FAILED)

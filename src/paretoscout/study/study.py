@@ -122,6 +122,7 @@ class Study:
                 raise InvalidInput(
                     f"a new study must have arms and metrics, got only {'arms' if metrics is None else 'metrics'}"
                 )
+            checks.name("name of a study", name)
             names, features, rows = _arms(arms, contexts)
             spec = make_spec(
                 arms=names,
