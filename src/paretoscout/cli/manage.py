@@ -166,8 +166,8 @@ def repair(dropped: str | None, yes: bool, storage: str) -> None:
     beside = f"{place.address.path or 'paretoscout'}.dropped-{time.strftime('%Y%m%dT%H%M%S')}.jsonl"
     file = Path(dropped or beside)
     done, left = repaired(place, file, StudySpec.of_text) if cut else ([], damaged)
-    for line in done:
-        click.echo(line)
+    for said in done:
+        click.echo(line(said))
     if file.exists() and done:
         click.echo(f"dropped events are kept in {file}")
     _show_damaged(storage, left)

@@ -32,13 +32,13 @@ from ..errors import NotSupported, UnreadableFile
 from ..files import pack, unpack
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, MISSED, PRESENT
-from ..kernels.evidence import FEW_VALUES
 from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
 from ..session import Session
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable, assumptions
 from .spec import RULES, Guard, StudySpec
+from .tally import Tally
 
 #: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
 History = Callable[[int], Iterable[Event]]
@@ -82,72 +82,6 @@ class Outcomes:
         """Return the outcome of a trial with what was missing in it."""
         told = zip(self.values[0], values, strict=True)
         return replace(self, values=[[new if old is None else old for old, new in told]])
-
-
-@dataclass
-class Tally:
-    """How often each arm was measured in each column, with mean and squared deviations, of what counts by now."""
-
-    n: np.ndarray  # (A, C)
-    mean: FloatArray  # (A, C)
-    squares: FloatArray  # (A, C)
-    seen: FloatArray  # (C, FEW_VALUES + 1) the first different numbers of each column; NaN: so many there were not
-
-    @classmethod
-    def empty(cls, n_arms: int, n_columns: int) -> Tally:
-        """Nothing measured."""
-        seen = np.full((n_columns, FEW_VALUES + 1), np.nan)
-        mean, squares = np.zeros((2, n_arms, n_columns))
-        return cls(np.zeros((n_arms, n_columns), np.int64), mean, squares, seen)
-
-    def _see(self, column: int, values: FloatArray) -> None:
-        seen = self.seen[column]
-        for place in range(int((~np.isnan(seen)).sum()), len(seen)):
-            values = values[~np.isin(values, seen[:place])]
-            if not len(values):
-                return
-            seen[place] = values[0]
-
-    def varied(self, column: int) -> bool:
-        """Whether a column had more than a few different numbers."""
-        return not np.isnan(self.seen[column, -1])
-
-    def add(self, arm: int, values: Sequence[float | None]) -> None:
-        """Take in an outcome; None is not measured."""
-        for column, value in enumerate(values):
-            if value is not None:
-                self.n[arm, column] += 1
-                off = value - self.mean[arm, column]
-                self.mean[arm, column] += off / self.n[arm, column]
-                self.squares[arm, column] += off * (value - self.mean[arm, column])
-                if not self.varied(column):
-                    self._see(column, np.array([value]))
-
-    def add_many(self, arms: IntArray, values: FloatArray) -> None:
-        """Take in many outcomes (n, C) at once; NaN is not measured."""
-        A = len(self.n)
-        for column, given in enumerate(values.T):
-            measured = ~np.isnan(given)
-            arm, value = arms[measured], given[measured]
-            self._see(column, value)
-            more = np.bincount(arm, minlength=A)
-            least = np.maximum(more, 1)
-            mean = np.bincount(arm, value, A) / least
-            squares = np.bincount(arm, (value - mean[arm]) ** 2, A)
-            n = self.n[:, column]
-            share = more / np.maximum(n + more, 1)
-            off = np.where(more > 0, mean - self.mean[:, column], 0.0)
-            self.squares[:, column] += squares + off * off * n * share
-            self.mean[:, column] += off * share
-            self.n[:, column] += more
-
-    def grow(self, n_arms: int) -> None:
-        """Make room for more arms."""
-        more = n_arms - len(self.n)
-        self.n, self.mean, self.squares = (
-            np.concatenate([array, np.zeros((more, array.shape[1]), array.dtype)])
-            for array in (self.n, self.mean, self.squares)
-        )
 
 
 class Replica:
@@ -260,9 +194,10 @@ class Replica:
         if self.partial:
             notes.append("what is missing is missing whatever its value")
         if self.lapsed or spec.at_give_up:
-            ends = "" if spec.give_up is None else f" that end within {duration(spec.give_up)}"
+            end = "" if spec.give_up is None else f" within {duration(spec.give_up)}"
             silent = ", ".join(f"{name} {value:g}" for name, value in spec.at_give_up)
-            notes.append(f"about measurements{ends}, others count as {silent}" if silent else self._about_void(ends))
+            others = f"that end{end}, others count as {silent}" if silent else f"that succeed{end}"
+            notes.append(f"about measurements {others}")
         if spec.order == "told":
             notes.append("how long a measurement takes has nothing to do with its outcome")
         if spec.rules != RULES:
@@ -270,9 +205,6 @@ class Replica:
             whose = "then" if self._late_counts else f"version {RULES}, from its log"
             notes.append(f"begun under the rules of version {spec.rules}, {how} {whose}")
         return notes
-
-    def _about_void(self, ends: str) -> str:
-        return f"about measurements that succeed{' and' if ends else ''}{ends.removeprefix(' that')}"
 
     # Guards
 
