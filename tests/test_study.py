@@ -922,6 +922,17 @@ def test_what_is_open_when_the_arms_change_can_be_told() -> None:
     assert study.verdicts().counts.tolist() == [1, 1, 1], "what was told of b was kept"
 
 
+def test_nobody_is_asked_for_an_arm_that_left() -> None:
+    study = new()
+    trials = study.ask(3)
+    study.fail(trials[0])
+    study.withdraw(trials[0].arm)  # its question waited to be asked again
+    study.withdraw(trials[1].arm)
+    study.fail(trials[1])
+    assert {study.ask().arm for _ in range(10)} == {trials[2].arm}
+    assert replayed(study).dump() == state_of(study)
+
+
 def test_one_arm_is_always_left() -> None:
     study = new(arms=["a", "b"])
     study.withdraw("a")

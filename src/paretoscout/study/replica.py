@@ -353,6 +353,8 @@ class Replica:
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
         self._take_turns()
+        if self.spec.guards and self.keeps_shares and self.session.done:
+            self._doubt()
 
     @property
     def _late_counts(self) -> bool:
@@ -428,8 +430,13 @@ class Replica:
         return self.spec.give_up is not None and self.spec.give_up <= self.spec.lease
 
     def _again(self, question: int | None) -> None:
-        """Let a question be asked again, unless it is answered or somebody is at it."""
-        if question is not None and question in self.session.open and not self.attempts[question]:
+        """Let a question be asked again, unless it is answered, somebody is at it, or its arm has left."""
+        if question is None or question not in self.session.open or self.attempts[question]:
+            return
+        if self.seated[self.session.open[question].arm] in self.withdrawn:
+            self.again.pop(question, None)
+            self.session.forget(question)
+        else:
             self.again[question] = None
 
     def _add(self, event: Event) -> None:
@@ -473,8 +480,6 @@ class Replica:
         else:
             self.tally.add(outcomes.arms[0], outcomes.values[0])
             self._answer(outcomes.arms[0], outcomes.question, values)
-        if self.spec.guards and self.keeps_shares and self.session.done:
-            self._doubt()
 
     def _answer(self, arm: int, question: int | None, values: FloatArray) -> None:
         """Hand the outcome of a trial to the algorithm: as the answer to its question, if that is still open."""
@@ -534,6 +539,8 @@ class Replica:
             for arm in [*left, *back]:
                 self.session.set_presence(self.place[arm], self._presence(arm))
             self.session.judge_anew()
+            for question in list(self.again):
+                self._again(question)
         else:
             self._start_anew(event, history)
 
