@@ -37,6 +37,8 @@ UNEVEN = (3.0, 0.3)
 USUAL: str = inspect.signature(Study).parameters["algorithm"].default
 #: Runs that take more samples than this end undecided.
 MOST_SAMPLES = 4_000
+#: How long slow ones take, at least; fast ones take 1 or less. A worker that has a slow one tells nothing meanwhile.
+SLOW = 10.0
 #: Beside the number of the replicate: the stream of outcomes is not one that a study draws from.
 OUTCOMES = 20_261
 
@@ -50,12 +52,16 @@ class Played:
     samples: int
 
 
+#: Plays the replicate of a number, at a delta.
+Play = Callable[[int, float], Played]
+
+
 @dataclass(frozen=True)
 class DoorCase:
-    """One way to use a door: `play(number, delta)` plays the replicate of that number."""
+    """One way to use a door."""
 
     title: str
-    play: Callable[[int, float], Played]
+    play: Play
     algorithm: str = USUAL
     costly: bool = False  # runs are long: fewer of them
     short: bool = False
@@ -165,6 +171,13 @@ def just_beyond(told: str, uneven: bool, K: int = 2, L: int = 1, eps: float | No
     means = np.full((K, L), 0.5 + 0.51 * eps if told == BOUNDS else 0.0)
     means[0] -= 1.02 * eps
     return Options(means, _noise(told, uneven, K), eps, told)
+
+
+def in_halves(told: str, uneven: bool, K: int, eps: float) -> Options:
+    """The first half is beaten by all of the second half, by 1.02 eps."""
+    options = identical(told, uneven, K, eps=eps)
+    options.means[: K // 2] -= 1.02 * eps
+    return options
 
 
 def _noise(told: str, uneven: bool, K: int) -> FloatArray:
@@ -314,7 +327,8 @@ class Crew:
         if options.told == BOUNDS:
             return self._bounded(options, arm, rng)
         drawn = options.draw(arm, rng)
-        seconds = math.exp(-drawn[0] if self.fast == "good" else drawn[0])
+        speed = float(drawn[0] if self.fast == "good" else -drawn[0])
+        seconds = math.exp(-speed) if speed > 0.0 else SLOW - speed
         failed = self.fails and drawn[0] < -1.0
         drawn[0] -= self._mean_of_heard()
         return None if failed else options.told_as(options.values(arm, drawn)), seconds, True
@@ -323,9 +337,9 @@ class Crew:
         """The mean of a normal variable, given that it does not fail and is told in time."""
         low, high = -1.0 if self.fails else -math.inf, math.inf
         if self.give_up is not None and self.fast == "good":
-            low = max(low, -math.log(self.give_up))
+            low = max(low, SLOW - self.give_up)
         if self.give_up is not None and self.fast == "bad":
-            high = math.log(self.give_up)
+            high = self.give_up - SLOW
         density = [0.0 if math.isinf(x) else math.exp(-x * x / 2) / math.sqrt(2 * math.pi) for x in (low, high)]
         mass = [0.5 * (1.0 + math.erf(x / math.sqrt(2.0))) for x in (low, high)]
         return (density[0] - density[1]) / (mass[1] - mass[0])
@@ -338,7 +352,7 @@ class Crew:
         drawn = np.asarray(rng.random(len(rate)) < rate, float)
         good = bool(drawn[0])
         failed = self.fails and not good and rng.random() < 0.5
-        seconds = rng.exponential() * (1.0 if good == (self.fast == "good") else 20.0)
+        seconds = rng.random() + (0.0 if good == (self.fast == "good") else SLOW)
         told = not self.silent
         if self.silent and self.give_up is not None:
             told = good and rng.random() < 0.8
@@ -530,10 +544,10 @@ def worker_cases() -> Iterator[DoorCase]:
     for make, what in ((identical, "A/A"), (just_beyond, "gap 1.02 eps")):
         for uneven, fast in ((True, "good"), (False, "bad")):
             head = f"{what}, {_differ(uneven)}"
-            patient = Crew(16, fast, lease=1.0)
+            patient = Crew(16, fast, lease=SLOW / 3)
             play = partial(worked, make(NOTHING, uneven), patient)
             yield DoorCase(f"{head}, {NOTHING}, {_crew(16, fast)}, leases run over", play)
-            strict = Crew(16, fast, lease=0.8, give_up=1.5)
+            strict = Crew(16, fast, lease=SLOW / 3, give_up=SLOW + 0.5)
             play = partial(worked, make(SIGMA, uneven), strict)
             yield DoorCase(f"{head}, {SIGMA}, {_crew(16, fast)}, slow ones given up", play)
             play = partial(worked, make(SIGMA, uneven), Crew(16, fast, fails=True))
