@@ -1,4 +1,4 @@
-"""Run algorithms on the cases and judge them: measured failure, with an exact interval, against delta.
+"""Run algorithms and doors on their cases and judge them: measured failure, with an exact interval, against delta.
 
 A row is looked at a few times, after 20 replicates, 40, 80 and so on, and ends as soon as more failures than delta are
 proven. All looks together call a right algorithm broken with probability at most `FALSE_ALARM`; a test computes how
@@ -8,9 +8,14 @@ surely an algorithm that fails with probability 0.2 is found out at delta 0.1.
 from __future__ import annotations
 
 import math
+import multiprocessing
+import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from ..algorithms.contract import Algorithm, Settings
@@ -19,15 +24,20 @@ from ..geometry import gaps
 from ..simulation.progress import Progress, compiling, progress_bar
 from ..simulation.replicates import Outcome, Run, cores, in_threads
 from ..simulation.results import rate_interval
+from .doors import DoorCase, Played
 from .families import Case
 
 FALSE_ALARM = 1e-4  # per row
 FULL, COSTLY_SHARE, SHORT = 1000, 0.6, 600  # replicates
+DOOR_FULL, DOOR_SHORT = 300, 40  # replicates of a door
 FIRST_LOOK = 20
 LAST_LOOK_SHARE = 0.8  # of the probability of a false alarm; the looks before it share the rest
 
 # Algorithms that claim nothing are run to see what happens, not for as long as it takes.
 UNCLAIMED_SECONDS = 10.0  # a row; if no run gets an answer in that time, those that were begun are failures
+
+#: Replicates of doors that have numbers of their own, for each seed.
+MOST_REPLICATES = 1_000_000
 
 #: Gaps below this part of eps are not asked of algorithms that do not know eps.
 HOPELESS = 0.5
@@ -59,7 +69,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Row:
-    """What came out for one algorithm, case and delta."""
+    """What came out for one algorithm, case and delta; of a door, whose name is that of the family, or on its own."""
 
     algorithm: str
     claims: bool
@@ -75,6 +85,8 @@ class Row:
     interval: tuple[float, float] = (0.0, 1.0)  # of the failure rate, the one that is judged by
     samples: float = math.nan  # mean
     microseconds: float = math.nan  # of one core, per sample
+    door: bool = False
+    undecided: int = 0  # of a door: runs without an answer at the limit of samples, which are no failures there
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain numbers and texts, ready for JSON."""
@@ -101,7 +113,7 @@ def looks(replicates: int) -> list[tuple[int, float]]:
     return [*((size, early) for size in sizes), (replicates, LAST_LOOK_SHARE * FALSE_ALARM)]
 
 
-def planned(case: Case, replicates: int) -> int:
+def planned(case: Case | DoorCase, replicates: int) -> int:
     """How many replicates a case gets at most."""
     return math.ceil(COSTLY_SHARE * replicates) if case.costly else replicates
 
@@ -184,6 +196,93 @@ def measure(
     )
 
 
+# Doors
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Give a `map` that works in so many processes; replicates of doors are plain Python."""
+    if workers == 1:
+        yield map
+        return
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
+    ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for this process, which ends the others
+    pool = ProcessPoolExecutor(workers, context, initializer=signal.signal, initargs=ignore)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def audit_doors(
+    cases: Sequence[DoorCase],
+    *,
+    deltas: Sequence[float] = (0.1,),
+    replicates: int = DOOR_FULL,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Iterator[Row]:
+    """Measure every case of the doors, one row at a time."""
+    rows = [(case, delta) for case in cases for delta in deltas]
+    workers = cores() if workers is None else workers
+    total = sum(planned(case, replicates) for case, _ in rows)
+    with _processes(workers) as in_order, progress_bar(progress, total, "doors") as bar:
+        behind = 0
+        for case, delta in rows:
+            n = planned(case, replicates)
+            yield measure_door(case, delta, n, seed, in_order, workers, bar)
+            behind += n
+            bar.finished = behind  # a row that ended early counts as a whole one
+            bar.refresh()
+
+
+def measure_door(
+    case: DoorCase,
+    delta: float,
+    replicates: int,
+    seed: int,
+    in_order: Callable[..., Iterable[Played]],
+    workers: int,
+    bar: Progress,
+) -> Row:
+    """Run one row of a door to its end: until it is clear that it is broken, or all replicates are in."""
+    began = time.monotonic()
+    finished: list[Played] = []
+    for size, tail in looks(replicates):
+        numbers = range(seed * MOST_REPLICATES + len(finished), seed * MOST_REPLICATES + size)
+        for played in in_order(partial(_played, case, delta), numbers):
+            finished.append(played)
+            bar.samples(played.samples)
+            bar.replicate()
+            bar.refresh()
+        failures = sum(bool(played.wrong) for played in finished)
+        interval = rate_interval(failures, len(finished), 1.0 - 2.0 * tail)
+        if interval[0] > delta:
+            break
+    samples = sum(played.samples for played in finished)
+    return Row(
+        algorithm=case.algorithm,
+        claims=True,
+        family=case.door,
+        case=case.title,
+        tells={},
+        delta=delta,
+        verdict=BROKEN if interval[0] > delta else KEPT,
+        replicates=len(finished),
+        failures=failures,
+        interval=interval,
+        samples=samples / len(finished),
+        microseconds=1e6 * (time.monotonic() - began) * workers / samples if samples else math.nan,
+        door=True,
+        undecided=sum(not played.decided for played in finished),
+    )
+
+
+def _played(case: DoorCase, delta: float, number: int) -> Played:
+    return case.play(number, delta)
+
+
 class _Batch:
     """The replicates between two looks, each given up at the deadline."""
 
@@ -211,7 +310,7 @@ def summary(rows: Sequence[Row]) -> str:
     parts = []
     claimed = [row for row in rows if row.claims and row.verdict != SKIPPED]
     if claimed:
-        bad = sorted({row.algorithm for row in claimed if row.verdict == BROKEN})
+        bad = sorted({_who(row) for row in claimed if row.verdict == BROKEN})
         n = sum(row.verdict == BROKEN for row in claimed)
         parts.append(
             f"BROKEN in {n} of {len(claimed)} rows: {', '.join(bad)}. What is claimed does not hold."
@@ -223,7 +322,14 @@ def summary(rows: Sequence[Row]) -> str:
         n = sum(row.verdict == FAILS for row in theirs)
         if theirs:
             parts.append(f"{name} claims none, and fails in {n} of {len(theirs)} rows.")
+    undecided, played = sum(row.undecided for row in rows), sum(row.replicates for row in rows if row.door)
+    if undecided:
+        parts.append(f"{undecided:,} of {played:,} runs of doors ended undecided, which is no failure.")
     skipped = sum(row.verdict == SKIPPED for row in rows)
     if skipped:
         parts.append(f"{skipped} rows were skipped.")
     return " ".join(parts) or "Nothing was run."
+
+
+def _who(row: Row) -> str:
+    return f"door {row.family!r} with {row.algorithm}" if row.door else row.algorithm

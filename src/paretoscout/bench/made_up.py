@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -31,11 +32,18 @@ class MadeUp(Campaign):
 
 
 def made_up_bench(
-    truth: Truth, *, eps: Sequence[float], delta: float = 0.05, seed: int = 0, most_runs: int = 5_000
+    truth: Truth,
+    *,
+    eps: Sequence[float],
+    delta: float = 0.05,
+    seed: int = 0,
+    most_runs: int = 5_000,
+    drift: float = 0.0,
 ) -> VerdictTable:
     """Run a whole bench of options with normal noise, less is better, and return its last verdicts.
 
     The same options with the same seed give the same verdicts. For an A/A test, give several options the same numbers.
+    drift: by how much, in eps, every run makes the numbers of all that follow it larger.
 
     >>> made_up_bench({"a": [(1, 0.1)], "b": [(3, 0.1)]}, eps=[0.5]).front
     ('a',)
@@ -47,9 +55,12 @@ def made_up_bench(
     options = tuple(Option(name, "true") for name in truth)
     plan = Plan(options, tuple(sources), delta=delta, algorithm=Scout(noise="unknown"), seed=seed)
     noise = np.random.default_rng([seed, 1])
+    runs = itertools.count()
 
     def draw(name: str) -> list[float]:
-        return [mean + sd * float(noise.standard_normal()) for mean, sd in truth[name]]
+        late = drift * next(runs)
+        drawn = zip(truth[name], eps, strict=True)
+        return [mean + late * size + sd * float(noise.standard_normal()) for (mean, sd), size in drawn]
 
     bench = MadeUp(plan, draw)
     for _ in bench.steps(lambda progress: progress.runs >= most_runs):

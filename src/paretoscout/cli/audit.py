@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,26 +21,34 @@ if TYPE_CHECKING:
     from ..audit.measure import Row
 
 
-@click.command(short_help="Measure how often each algorithm fails, against what it promises.")
+@click.command(short_help="Measure how often algorithms and doors fail, against what is promised.")
 @click.option(
     "--algorithms",
     metavar="NAME[:SETTING=VALUE...],...",
-    help="Which to audit.  [default: all that stop by themselves]",
+    help="Which to audit, without the doors.  [default: all that stop by themselves]",
+)
+@click.option(
+    "--doors/--no-doors",
+    default=None,
+    help="Only the doors, through which numbers come into a study; or only the algorithms.  [default: both]",
 )
 @click.option("--delta", "deltas", multiple=True, type=float, help="Repeat for several.  [default: 0.1]")
-@click.option("--family", "families", multiple=True, metavar="NAME", help="Only these cases; repeat for several.")
+@click.option(
+    "--family", "families", multiple=True, metavar="NAME", help="Only these cases, or this door; repeat for several."
+)
 @click.option("--short", is_flag=True, help="Only the cheapest of the dangerous cases.")
 @click.option(
     "--replicates",
     type=click.IntRange(min=1),
-    help="Runs per row; costly cases get 0.6 times as many.  [default: 1000; with --short 600]",
+    help="Runs per row; costly cases get 0.6 times as many.  [default: 1000, doors 300; with --short 600 and 40]",
 )
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
-@click.option("--workers", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
+@click.option("--workers", type=click.IntRange(min=1), help="Threads, or processes for doors.  [default: one per core]")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to this JSON file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead.")
 def audit(
     algorithms: str | None,
+    doors: bool | None,
     deltas: tuple[float, ...],
     families: tuple[str, ...],
     short: bool,
@@ -50,34 +60,52 @@ def audit(
 ) -> None:
     """Run every algorithm on families of instances; show measured failure with an exact interval beside delta.
 
-    A run without an answer at its limit is a failure. Algorithms that claim no guarantee are run with less patience.
-    The whole takes up to an hour. Ctrl-C shows what is finished.
+    And every door: tables, imports, workers, guards, options that come and go, bench. A run without an answer at its
+    limit is a failure; at a door it is undecided. Algorithms that claim no guarantee are run with less patience. The
+    whole takes an hour or more. Ctrl-C shows what is finished.
 
     Exit code 0: every claimed guarantee was kept; 6: one was not, beyond doubt.
     """
     from .. import algorithms as known
+    from ..audit import doors as ways_in
     from ..audit import families as instances
     from ..audit import measure
+    from ..errors import UnknownName
     from . import show
 
+    for name in families:
+        if name not in instances.FAMILIES and name not in ways_in.DOORS:
+            raise UnknownName("family", name, [*instances.FAMILIES, *ways_in.DOORS])
+    if doors and algorithms is not None:
+        raise click.UsageError("--doors and --algorithms must not be given together: doors are run with their own")
     confident = [name for name in known.available() if not known.get(name).needs_budget]
     chosen = [named(text) for text in (confident if algorithms is None else several(algorithms))]
-    cases = instances.cases(families, short)
+    theirs = [name for name in families if name in instances.FAMILIES]
+    ours = [name for name in families if name in ways_in.DOORS]
+    cases = [] if doors or (ours and not theirs) else instances.cases(theirs, short)
+    with_doors = doors is not False and algorithms is None and (ours or not theirs)
+    door_cases = ways_in.door_cases(ours, short) if with_doors else []
     n = replicates or (measure.SHORT if short else measure.FULL)
+    how: dict[str, Any] = {"deltas": deltas or (0.1,), "seed": seed, "workers": workers}
+    total = (len(chosen) * len(cases) + len(door_cases)) * len(how["deltas"])
     rows: list[Row] = []
     interrupted = False
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
+    quiet = not sys.stderr.isatty()  # no bar: a line for each row
+    began = time.monotonic()
     try:
-        for row in measure.audit(
-            [measure.Contender(record, asked) for record, asked in chosen],
-            cases,
-            deltas=deltas or (0.1,),
-            replicates=n,
-            seed=seed,
-            workers=workers,
+        for row in chain(
+            measure.audit([measure.Contender(*each) for each in chosen], cases, replicates=n, **how),
+            measure.audit_doors(
+                door_cases,
+                replicates=replicates or (measure.DOOR_SHORT if short else measure.DOOR_FULL),
+                **how,
+            ),
         ):
             rows.append(row)
+            if quiet:
+                click.echo(progress_line(row, len(rows), total, time.monotonic() - began), err=True)
     except KeyboardInterrupt:
         interrupted = True
         click.echo("interrupted: what is finished follows", err=True)
@@ -88,14 +116,14 @@ def audit(
         click.echo(plain)
     else:
         screen = show.console()
-        for name in dict.fromkeys(row.algorithm for row in rows):
-            screen.print(audit_table(name, [row for row in rows if row.algorithm == name]))
+        for door, name in dict.fromkeys((row.door, row.algorithm) for row in rows):
+            screen.print(audit_table(name, [row for row in rows if (row.door, row.algorithm) == (door, name)]))
         screen.print(
             f"intervals are exact; a right algorithm is called broken with probability at most "
             f"{measure.FALSE_ALARM:g} a row",
             style="dim",
         )
-        if n < measure.SHORT:
+        if cases and n < measure.SHORT:
             screen.print(f"fewer than {measure.SHORT} replicates: twice delta may pass for delta", style="dim")
         screen.print(measure.summary(rows), soft_wrap=True, markup=False)
     if interrupted:
@@ -130,7 +158,7 @@ def audit_table(name: str, rows: Sequence[Row]) -> Group:
         grid.add_row(
             plain(row.case),
             f"{row.delta:g}",
-            f"{row.failures} of {row.replicates}" + (f" ({row.capped} capped)" if row.capped else ""),
+            _failures(row),
             f"{low:.3f}–{high:.3f}",
             _number(row.samples, ",.0f"),
             _number(row.microseconds, ",.2f"),
@@ -138,8 +166,23 @@ def audit_table(name: str, rows: Sequence[Row]) -> Group:
             style="bold red" if row.verdict == BROKEN else "",
         )
     claim = "claims a guarantee" if rows[0].claims else "claims no guarantee"
+    name = f"doors, {name}" if rows[0].door else name
     notes = [Text(f"skipped {len(cases)} of {why}", style="dim") for why, cases in skipped.items()]
     return Group(Text(f"{name}: {claim}", style="bold"), grid, *notes, Text())
+
+
+def progress_line(row: Row, number: int, total: int, seconds: float) -> str:
+    """One line for a row that is finished."""
+    who = "door" if row.door else row.algorithm
+    minutes, rest = divmod(int(seconds), 60)
+    what = row.reason if not row.replicates else _failures(row)
+    return f"{number} of {total}, {minutes}:{rest:02d} min: {who} {row.family}: {row.case}: {what}: {row.verdict}"
+
+
+def _failures(row: Row) -> str:
+    notes = [(row.capped, "capped"), (row.undecided, "undecided")]
+    said = ", ".join(f"{count} {what}" for count, what in notes if count)
+    return f"{row.failures} of {row.replicates}" + (f" ({said})" if said else "")
 
 
 def _number(value: Any, form: str) -> str:

@@ -192,13 +192,21 @@ class Study:
             now, before = self._expire(writer, replica), _weight(replica)
             events: list[Event] = []
             chosen = None if arm is None else self._chosen(replica, arm)
-            while len(events) < count and not (
-                events and ((replica.done and chosen is None) or self._budget_spent(replica))
-            ):
-                self._check_may_ask(replica, bool(events))
-                events.append(replica.ask(now, chosen))
+            refused = None
+            try:
+                while len(events) < count and not (
+                    events and ((replica.done and chosen is None) or self._budget_spent(replica))
+                ):
+                    self._check_may_ask(replica, bool(events))
+                    events.append(replica.ask(now, chosen))
+            except NotSupported as problem:
+                if events:
+                    raise
+                refused = problem  # what lapsed has lapsed all the same, and may have decided everything
             writer.append(events)
             self._settle(writer, replica, before)
+        if refused is not None:
+            raise refused
         trials = [Trial(event.number, event.body["arm"]) for event in events]
         return trials[0] if n is None else trials
 
