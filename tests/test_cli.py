@@ -94,7 +94,8 @@ def test_an_eps_given_to_the_demo_is_that_of_its_warnings_too() -> None:
     problem = ps.problems.gaussian([[0.0], [0.2]], sigma=0.3)
     *_, last = watch(problem, eps={problem.metrics[0].name: 0.5})
     assert last.verdicts == ("front", "front")
-    assert last.metrics[0].eps == 0.5 and not last.contradicted
+    assert last.metrics[0].eps == 0.5
+    assert not last.contradicted
 
 
 def test_a_demo_that_the_rows_contradict_says_so(tmp_path: Path) -> None:
