@@ -87,6 +87,17 @@ def test_demo_says_what_it_assumes_and_what_the_rows_prove(tmp_path: Path) -> No
     assert "equally often" not in unknown.output
 
 
+def test_an_eps_given_to_the_demo_is_that_of_its_warnings_too() -> None:
+    """Two options that differ by less than eps are both on the front, and nothing contradicts that."""
+    from paretoscout.simulation.watch import watch
+
+    problem = ps.problems.gaussian([[0.0], [0.2]], sigma=0.3)
+    *_, last = watch(problem, eps={problem.metrics[0].name: 0.5})
+    assert last.verdicts == ("front", "front")
+    assert last.metrics[0].eps == 0.5
+    assert not last.contradicted
+
+
 def test_a_demo_that_the_rows_contradict_says_so(tmp_path: Path) -> None:
     from paretoscout.cli.main import _of_the_rows
 

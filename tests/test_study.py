@@ -1028,6 +1028,19 @@ def test_guard_columns_may_be_missing_and_metrics_too() -> None:
     assert replayed(study).dump() == state_of(study)
 
 
+def test_where_what_guards_look_at_is_told_first_every_option_is_asked() -> None:
+    """An option whose metrics come later was asked again and again, and no other one ever."""
+    study = new(guards=["latency <= 200"], sigma={"quality": 0.1, "cost": 0.1, "latency": 1.0})
+    while not study.done and study.counts()["told"] < 100:
+        trial = study.ask()
+        study.tell(trial, {"latency": 100.0})
+        study.tell(trial, outcome(trial.arm))
+    assert study.verdicts().counts.min() > 0
+    later = "how long the metrics took that were told later has nothing to do with their values"
+    assert later in study.verdicts().guarantee
+    assert replayed(study).dump() == state_of(study)
+
+
 def test_a_guard_may_be_on_a_metric_and_know_its_noise_or_not() -> None:
     rng = np.random.default_rng(0)
     for sigma in (0.1, None):

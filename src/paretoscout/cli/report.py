@@ -161,7 +161,8 @@ def front(as_json: bool, storage: str, name: str) -> None:
     study = load(storage, name)
     table, done = study.verdicts(), study.done
     if as_json:
-        click.echo(json.dumps({"front": list(table.front), "done": done, "guarantee": table.guarantee}, indent=2))
+        shown = {key: table.as_dict()[key] for key in ("guarantee", "concerns", "contradicted")}
+        click.echo(json.dumps({"front": list(table.front), "done": done, **shown}, indent=2))
     else:
         for arm in table.front:
             click.echo(line(arm))

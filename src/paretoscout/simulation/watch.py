@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
@@ -38,6 +39,8 @@ def watch(
     with compiling(None):
         run.compile()
     replicate = Replicate(run, 0)
+    tolerated = (run.units.eps * run.units.scales).tolist()
+    metrics = [replace(metric, eps=eps) for metric, eps in zip(problem.metrics, tolerated, strict=True)]
     while not replicate.finished:
         target = replicate.samples + max(len(problem.arms), replicate.samples // 4)
         while replicate.samples < target and not replicate.finished:
@@ -45,7 +48,7 @@ def watch(
         yield VerdictTable.of(
             replicate.verdicts(),
             arms=problem.arms,
-            metrics=problem.metrics,
+            metrics=metrics,
             units=run.units,
             algorithm=record,
             setup=run.setup,

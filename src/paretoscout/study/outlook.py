@@ -34,6 +34,8 @@ class Remaining:
     def __str__(self) -> str:
         if self.high == 0:
             return "nothing more to measure"
+        if not np.isfinite(self.low):
+            return "very many more runs"
         often = f" (uniform sampling: {_about(self.uniform)})" if self.uniform is not None else ""
         return f"about {_about(self.samples)} more runs, likely {_about(self.low)} to {_about(self.high)}{often}"
 

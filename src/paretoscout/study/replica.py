@@ -95,6 +95,7 @@ class Replica:
     late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
     partial: int  # outcomes in which a metric is missing
+    completed: int  # tells that gave metrics which were missing
 
     def __init__(self, spec: StudySpec) -> None:
         self.spec = spec
@@ -193,6 +194,8 @@ class Replica:
             notes.append(f"those of the front are not beaten by what was withdrawn after looking either: {names}")
         if self.partial:
             notes.append("what is missing is missing whatever its value")
+        if self.completed:  # they count when they come, whatever was asked before them
+            notes.append("how long the metrics took that were told later has nothing to do with their values")
         if self.lapsed or spec.at_give_up:
             end = "" if spec.give_up is None else f" within {duration(spec.give_up)}"
             silent = ", ".join(f"{name} {value:g}" for name, value in spec.at_give_up)
@@ -367,6 +370,7 @@ class Replica:
     def _tell(self, event: Event) -> None:
         number, values = event.trial or 0, event.body["values"]
         arm = self.index[event.body["arm"]]
+        self.completed += "completes" in event.body
         if event.body.get("completes") == WAITING:
             self.waiting[number] = self.waiting[number].completed(values)
         elif event.body.get("completes"):
@@ -485,11 +489,11 @@ class Replica:
         """Hand the outcome of a trial to the algorithm: as the answer to its question, if that is still open."""
         if question is not None and question in self.session.open:
             (outcome,), (observed,) = self._for_session(values)
+            self.again.pop(question, None)
             if observed.any():
-                self.again.pop(question, None)
                 self.session.tell(question, outcome, observed)
-            else:
-                self._again(question)
+            else:  # only what guards look at; what is told of it later is taken as unasked
+                self.session.forget(question)
         elif self.accepts.unasked:
             self._feed(np.array([arm]), values)
 
@@ -651,7 +655,7 @@ class Replica:
 
 
 PLAIN = ("arms", "contexts", "entered", "broken", "missed")
-COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial")
+COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial", "completed")
 
 
 def duration(seconds: float) -> str:
