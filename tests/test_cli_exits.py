@@ -335,7 +335,7 @@ def test_a_nul_in_a_path(folder: Path) -> None:
         lambda: ps.Study.load("x", "a\0b"),
     ]
     for call in calls:
-        with pytest.raises(InvalidInput, match="storage must be a text without NUL"):
+        with pytest.raises(InvalidInput, match="storage must be a name without NUL"):
             call()
     with pytest.raises(InvalidInput, match="must be a CSV file"):
         ps.problems.read_csv("a\0b.csv")

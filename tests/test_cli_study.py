@@ -131,11 +131,11 @@ def test_tell_takes_words_json_lines_and_failures() -> None:
     assert f"trial {one} was told before, with other values" in again.output
     ok("tell", two, "-", given="quality=0.9\ncost=3\n")
     ok("tell", three, "--failed", "out of memory")
-    ok("tell", three, "quality=0.7")  # late, and half of it
+    ok("tell", three, "quality=0.7", "cost=none")  # late, and half of it
     assert read("tell", "-", "--json", given=f"{four} failed no luck\n")["told"] == 2
     assert read("status", "--json")["open"] == 0
     five, six = (str(trial["trial"]) for trial in read("ask", "-n", "2", "--json"))
-    lines = f'\n{five} quality=0.8 cost=1\n{{"trial": {six}, "arm": "x", "quality": 0.8}}\n'
+    lines = f'\n{five} quality=0.8 cost=1\n{{"trial": {six}, "arm": "x", "quality": 0.8, "cost": null}}\n'
     assert read("tell", "-", "--json", given=lines)["told"] == 4
 
 

@@ -62,10 +62,15 @@ def test_bounds_are_worth_telling() -> None:
     by_range = ps.simulate(problem, Scout(sigma=0.5), eps=0.05, replicates=10)
     assert by_variance.success.all()
     assert 2 * np.median(by_variance.samples) < np.median(by_range.samples)
-    assert by_variance.assumed == "outcomes within their bounds, noise of any kind"
+    assert (
+        by_variance.assumed == "outcomes within their bounds, noise of any kind; recorded rows, drawn with replacement"
+    )
     mixed = ps.problems.table(rates(), arm="arm", metrics=[BOUNDED[0], ps.Metric("b")])
     result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, replicates=2)
-    assert result.assumed == "noise assumed to be normal, variance unknown; a: within bounds, noise of any kind"
+    assert result.assumed == (
+        "noise assumed to be normal, variance unknown; a: within bounds, noise of any kind; "
+        "recorded rows, drawn with replacement"
+    )
 
 
 @pytest.mark.parametrize("told", ["exact", "bounds", "nothing"])
@@ -205,7 +210,8 @@ def test_bounds_on_one_metric_are_used_with_contexts_too(model: str) -> None:
     assert linear.sigma_bounded.all()
     status = replicate.verdicts().status
     assert status[3] != DOMINATED
-    assert "events: within bounds, noise of any kind; noise the same for all options" in run.assumed
+    assert "events: within bounds, noise of any kind; " in run.assumed
+    assert "; noise the same for all options" in run.assumed
 
 
 def test_rounding_proves_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import random
 import shutil
@@ -32,7 +33,7 @@ from test_study import Clock, events, replayed, state_of
 import paretoscout as ps
 from paretoscout.algorithms import Scout, Settings
 from paretoscout.algorithms.registry import resolve
-from paretoscout.errors import Conflict, InvalidInput, ParetoscoutError, StorageUnavailable, UnknownName
+from paretoscout.errors import Conflict, InvalidInput, NotSupported, ParetoscoutError, StorageUnavailable, UnknownName
 from paretoscout.kernels.decisions import DOMINATED
 from paretoscout.storage import MemoryStorage, schema, storage_of
 from paretoscout.storage.sql import SQLStorage
@@ -185,7 +186,8 @@ def test_four_processes_telling_500_results_each_lose_and_double_none(
     acknowledged = [number for log in logs for number in acknowledged_in(log)]
     assert len(acknowledged) == len(set(acknowledged)) == 4 * each
     check(study, acknowledged)
-    assert study.counts() == {"asked": 4 * each, "told": 4 * each, "open": 0, "lapsed": 0, "imported": 0}
+    counts = {name: count for name, count in study.counts().items() if count}
+    assert counts == {"asked": 4 * each, "told": 4 * each}
 
 
 def test_processes_that_tell_the_same_results_count_them_once(database: str, workers: Workers, tmp_path: Path) -> None:
@@ -220,44 +222,59 @@ class Life(RuleBasedStateMachine):
             list(MEANS), metrics, sigma=1.0, storage=self.storage, lease=100.0, seed=seed, algorithm=algorithm
         )
         self.study._clock = self.clock
-        self.partial = algorithm == "scout"
+        self.scout = algorithm == "scout"
         self.arms = list(MEANS)
         self.withdrawn: set[str] = set()
         self.asked: dict[int, tuple[str, float]] = {}  # open trials: arm, when
-        self.lapsed: dict[int, str] = {}
-        self.told: dict[int, dict[str, float]] = {}
+        self.void: set[int] = set()
+        self.told: dict[int, dict[str, float | None]] = {}
+        self.late: set[int] = set()
         self.outcomes: list[tuple[int | None, str, list[float | None]]] = []
+        self.evidence: list[tuple[int, str]] = []  # the number that gives its turn, and the arm
 
-    def note(self, number: int | None, arm: str, values: dict[str, float]) -> None:
+    def note(self, number: int | None, arm: str, values: dict[str, float | None]) -> None:
         self.outcomes.append((number, arm, [values.get("x"), values.get("y")]))
+
+    def lapse(self) -> None:
+        """Whoever writes lets trials lapse whose time is up."""
+        over = {number for number, (_, at) in self.asked.items() if self.clock.now - at > 100.0}
+        self.void |= over
+        self.asked = {number: asked for number, asked in self.asked.items() if number not in over}
 
     @rule(target=trials, n=st.integers(1, 3))
     def ask(self, n: int) -> Any:
         if self.study.done:
             return multiple()
-        asked = self.study.ask(n)
-        for number, (arm, at) in list(self.asked.items()):
-            if self.clock.now - at > 100.0:
-                self.lapsed[number] = arm
-                del self.asked[number]
+        try:
+            asked = self.study.ask(n)
+        except NotSupported:  # what lapsed decided everything
+            asked = []
+        self.lapse()
         for trial in asked:
             assert trial.arm in self.arms
             assert trial.arm not in self.withdrawn
-            assert trial.number not in {*self.asked, *self.lapsed, *self.told}
+            assert trial.number not in {*self.asked, *self.void, *self.told}
             self.asked[trial.number] = (trial.arm, self.clock.now)
         return multiple(*asked)
 
     @rule(trial=trials, x=st.floats(-3, 3), y=st.floats(-3, 3), both=st.booleans())
     def tell(self, trial: Trial, x: float, y: float, both: bool) -> None:
-        """In time, late, again: all of it is welcome, once."""
-        values = {"x": x, "y": y} if both or not self.partial else {"x": x}
+        """In time, late, again: all of it is kept, once; what is late is no evidence."""
+        values = {"x": x, "y": y if both or not self.scout else None}
         if trial.number in self.told:
-            with pytest.raises(Conflict) if values != self.told[trial.number] else nothing():
+            before = self.told[trial.number]
+            differ = any(value is not None and value != before[name] for name, value in values.items())
+            with pytest.raises(Conflict) if differ else nothing():
                 self.study.tell(trial, values)
+            if not differ:
+                self.lapse()
             return
         self.study.tell(trial, values)
-        self.asked.pop(trial.number, None)
-        self.lapsed.pop(trial.number, None)
+        self.lapse()
+        if self.asked.pop(trial.number, None) is None:
+            self.late.add(trial.number)
+        else:
+            self.evidence.append((trial.number, trial.arm))
         self.told[trial.number] = values
         self.note(trial.number, trial.arm, values)
 
@@ -265,6 +282,7 @@ class Life(RuleBasedStateMachine):
     def tell_again(self, trial: Trial) -> None:
         if trial.number in self.told:
             self.study.tell(trial, self.told[trial.number])
+            self.lapse()
 
     @rule(trial=trials)
     def fail(self, trial: Trial) -> None:
@@ -273,8 +291,9 @@ class Life(RuleBasedStateMachine):
                 self.study.fail(trial)
             return
         self.study.fail(trial)
-        if trial.number in self.asked:
-            self.lapsed[trial.number] = self.asked.pop(trial.number)[0]
+        self.lapse()
+        if self.asked.pop(trial.number, None) is not None:
+            self.void.add(trial.number)
 
     @rule(seconds=st.sampled_from([1.0, 60.0, 1000.0, -500.0]))
     def wait(self, seconds: float) -> None:
@@ -289,8 +308,11 @@ class Life(RuleBasedStateMachine):
     def bring_data(self, data: st.DataObject) -> None:
         arms = data.draw(st.lists(st.sampled_from(self.arms), min_size=1, max_size=3))
         self.study.tell_frame({"arm": arms, "x": [1.0] * len(arms), "y": [0.5] * len(arms)})
+        self.lapse()
+        turn = len(events(self.study)) - 1
         for arm in arms:
             self.note(None, arm, {"x": 1.0, "y": 0.5})
+            self.evidence.append((turn, arm))
 
     @rule(trial=trials)
     def bring_nonsense(self, trial: Trial) -> None:
@@ -309,18 +331,21 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def add_arm(self) -> None:
-        if len(self.arms) < 7:
+        if self.scout and len(self.arms) < 7:
             self.arms.append(f"new {len(self.arms)}")
-            self.study.add_arms([self.arms[-1]])
+            self.study.add_arms([self.arms[-1]], looked=False)
 
     @rule(data=st.data())
     def withdraw_or_bring_back(self, data: st.DataObject) -> None:
         arm = data.draw(st.sampled_from(self.arms))
-        if arm in self.withdrawn:
-            self.study.add_arms([arm])
+        if not self.scout:
+            with pytest.raises(NotSupported):
+                self.study.withdraw(arm)
+        elif arm in self.withdrawn:
+            self.study.add_arms([arm], looked=False)
             self.withdrawn.discard(arm)
         elif len(self.withdrawn) + 1 < len(self.arms):
-            self.study.withdraw(arm)
+            self.study.withdraw(arm, looked=data.draw(st.booleans()))
             self.withdrawn.add(arm)
 
     @invariant()
@@ -331,13 +356,14 @@ class Life(RuleBasedStateMachine):
         assert [(number, arm, values) for number, arm, values, _ in study.observations()] == self.outcomes
         assert {trial.number: trial.arm for trial in study.open} == {n: arm for n, (arm, _) in self.asked.items()}
         counts = study.counts()
-        assert counts["told"] == len(self.told)
-        assert counts["lapsed"] == len(self.lapsed)
+        assert counts["told"] == len(self.told) - len(self.late)
+        assert counts["late"] == len(self.late)
+        assert counts["lapsed"] == len(self.void)
         assert counts["imported"] == sum(number is None for number, _, _ in self.outcomes)
         present = [arm for arm in self.arms if arm not in self.withdrawn]
         table = study.verdicts()
         assert list(table.arms) == present
-        heard = Counter(arm for _, arm, _ in self.outcomes)
+        heard = Counter(arm for turn, arm in self.evidence if turn < min(self.asked, default=math.inf))
         assert table.counts.tolist() == [heard[arm] for arm in present], "nothing is lost or doubled by the algorithm"
         with study._reading() as replica:
             assert set(replica.again) <= set(replica.session.open)

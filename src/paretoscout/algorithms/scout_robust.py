@@ -397,6 +397,7 @@ KERNELS = Kernels(
     done=done,
     judge_anew=judge_anew,
     accepts=Accepts(pending=True, unasked=True),
+    each_sigma=True,
     assumes="means linear in the contexts up to a misfit of {misfit}",
     pools_noise=True,
     basis=basis,

@@ -20,6 +20,9 @@ from .options import JSON_HELP, found, load, measured, metric_options, study_opt
 if TYPE_CHECKING:
     from ..study import Study
 
+#: What is written for a metric that was not measured.
+NOT_MEASURED = "none"
+
 
 @click.command(short_help="Make a study: which options, which metrics.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
@@ -218,7 +221,7 @@ def tell(trial: str, outcome: tuple[str, ...], failed: str | None, as_json: bool
     ./measure-all | paretoscout tell -             many: lines TRIAL METRIC=VALUE ..., TRIAL failed REASON, or JSON
                                                    objects with a "trial"; if one is wrong none is taken
 
-    A metric that was not measured may be left out.
+    What is left out may be told later; cost=none says that it was not measured, and will not be.
     """  # noqa: D301 - click wants the character itself
     study = load(storage, name)
     if trial == "-":
@@ -258,7 +261,7 @@ def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     for name, text in texts.items():
         try:
-            numbers[name] = float(text)
+            numbers[name] = None if text == NOT_MEASURED else float(text)
         except ValueError:
             raise InvalidInput(f"{name!r} in {where} must be a number, got {text!r}") from None
     return numbers
@@ -266,7 +269,7 @@ def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
 
 def _tell_lines(study: Study, lines: Sequence[str]) -> None:
     """Take in all outcomes, or none if a line is wrong; then the failures."""
-    told: dict[str, list[Any]] = {name: [] for name in ("", *study.spec.columns)}
+    told: list[tuple[int, dict[str, Any]]] = []
     failed: dict[int, str] = {}
     for number, text in enumerate(lines, 1):
         where = f"line {number}"
@@ -286,13 +289,11 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
         for name in row:
             if name not in study.spec.columns:
                 raise UnknownName(f"metric in {where}:", name, study.spec.columns)
-        told[""].append(trial)
-        for name in study.spec.columns:
-            told[name].append(row.get(name))
-    if not told[""] and not failed:
+        told.append((trial, row))
+    if not told and not failed:
         raise InvalidInput("tell - must get lines TRIAL METRIC=VALUE ..., got none")
-    if told[""]:
-        study.tell_frame(told, trial="")
+    if told:
+        study.tell_many(told)
     for trial, reason in failed.items():
         study.fail(trial, reason)
 

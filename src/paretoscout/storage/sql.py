@@ -122,6 +122,7 @@ class SQLStorage(Storage):
         self.address = url if isinstance(url, _Address) else _Address(url)
         self.url, self.sqlite, self.shown = self.address.url, self.address.sqlite, self.address.shown
         self._engine: sa.Engine | None = None
+        self._journal_seen = False
         self._file: tuple[object, ...] = ()  # which file is open
         self.read_only = False
         self._upgrade = upgrade
@@ -320,6 +321,18 @@ class SQLStorage(Storage):
                     f"storage {self.shown} was replaced by another file at this moment: what was written is not in it. "
                     "Do it again"
                 )
+            self._check_journal()
+
+    def _check_journal(self) -> None:
+        """Notice that somebody took the journal away, in which the last commits are until they are in the file."""
+        there = Path(f"{self.address.path}-wal").exists()
+        if self._journal_seen and not there:
+            self.close()
+            raise StorageUnavailable(
+                f"storage {self.shown} lost its journal ({self.address.path}-wal): the last outcomes are gone with it. "
+                "Put it back, or load the study again and tell them again"
+            )
+        self._journal_seen = there
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

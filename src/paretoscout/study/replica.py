@@ -6,7 +6,8 @@ looks at a clock or a file: whoever applies the same events has the same state, 
 | event | what happens |
 |---|---|
 | ask | the algorithm is asked, or a question that lapsed is asked again, or the arm was chosen; the new trial is open |
-| tell | the outcome of a trial is known; it counts when all trials asked before it are told or void |
+| tell | the outcome of a trial is known; it counts when all trials asked before it are told or void; a part of it: the
+trial stays open |
 | fail | the trial is void: its question waits to be asked again, and an outcome that comes later is kept, no evidence |
 | expire | the lease is over: the question waits to be asked again; if it is also time to give up, as give-up |
 | give-up | the trial is void; or, where the study says what silence means, that is its outcome |
@@ -43,8 +44,6 @@ from .tally import Tally
 #: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
 History = Callable[[int], Iterable[Event]]
 OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
-#: What a tell says that gives metrics which were missing: what it completes still waits for its turn; or it counted.
-WAITING, COUNTED = "waiting", "counted"
 
 #: The number of samples at which the tests of guards are narrowest.
 TYPICAL_SAMPLES = 50.0
@@ -78,11 +77,6 @@ class Outcomes:
         order = np.random.default_rng([seed, self.drawn]).permutation(len(arms))
         return arms[order], values[order]
 
-    def completed(self, values: Sequence[float | None]) -> Outcomes:
-        """Return the outcome of a trial with what was missing in it."""
-        told = zip(self.values[0], values, strict=True)
-        return replace(self, values=[[new if old is None else old for old, new in told]])
-
 
 class Replica:
     """The state of a study after the event `number`."""
@@ -95,7 +89,6 @@ class Replica:
     late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
     partial: int  # outcomes in which a metric is missing
-    completed: int  # tells that gave metrics which were missing
 
     def __init__(self, spec: StudySpec) -> None:
         self.spec = spec
@@ -108,6 +101,7 @@ class Replica:
         self.broken: list[int] = []  # those of them that broke a guard
         self.missed: list[int] = []  # those of them that stood, and were withdrawn by somebody who had looked
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
+        self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
         self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
@@ -172,6 +166,10 @@ class Replica:
         ).only([self.place[arm] for arm in present])
         if len(present) == 1 and self.breaks(present[0]) is not None:
             return replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
+        if self.missed and "undecided" in table.verdicts:
+            names = ", ".join(self.arms[arm] for arm in self.missed)
+            remark = f"Options that are beaten by what was withdrawn after looking ({names}) stay undecided for ever."
+            return replace(table, remark=f"{table.remark} {remark}".strip())
         return table
 
     def _notes(self) -> list[str]:
@@ -194,8 +192,6 @@ class Replica:
             notes.append(f"those of the front are not beaten by what was withdrawn after looking either: {names}")
         if self.partial:
             notes.append("what is missing is missing whatever its value")
-        if self.completed:  # they count when they come, whatever was asked before them
-            notes.append("how long the metrics took that were told later has nothing to do with their values")
         if self.lapsed or spec.at_give_up:
             end = "" if spec.give_up is None else f" within {duration(spec.give_up)}"
             silent = ", ".join(f"{name} {value:g}" for name, value in spec.at_give_up)
@@ -368,13 +364,10 @@ class Replica:
         return self.spec.rules == 1 and not self.accepts.unasked
 
     def _tell(self, event: Event) -> None:
-        number, values = event.trial or 0, event.body["values"]
-        arm = self.index[event.body["arm"]]
-        self.completed += "completes" in event.body
-        if event.body.get("completes") == WAITING:
-            self.waiting[number] = self.waiting[number].completed(values)
-        elif event.body.get("completes"):
-            self._wait(event.number, Outcomes([arm], [values]))
+        number, arm = event.trial or 0, self.index[event.body["arm"]]
+        values = completed(self.parts.get(number), event.body["values"])
+        if number in self.open and event.body.get("more"):
+            self.parts[number] = values
         elif number in self.open:
             self.told += 1
             self._wait(number, Outcomes([arm], [values], self._close(number).question))
@@ -387,6 +380,7 @@ class Replica:
     def _close(self, number: int) -> Lease:
         """The trial is told or void."""
         lease = self.open.pop(number)
+        self.parts.pop(number, None)
         if not lease.over:
             self._leave(lease.question)
         return lease
@@ -398,13 +392,20 @@ class Replica:
             del self.attempts[question]
 
     def _void(self, number: int, silence: bool) -> None:
+        told = self.parts.get(number)
         lease = self._close(number)
         self.lapsed += 1
-        values = self.spec.silence if silence else None
+        values = self._silence(told) if silence else None
         if values is not None:
             self._wait(number, Outcomes([lease.arm], [values], lease.question))
         else:
             self._again(lease.question)
+
+    def _silence(self, told: list[float | None] | None) -> list[float | None] | None:
+        """What a trial counts for that is given up: what was told of it, and what silence means; None: nothing."""
+        values = completed(told, self.spec.silence or [None] * len(self.columns))
+        lacks = None in values[: len(self.spec.metrics)] and not self.accepts.missing
+        return None if lacks or all(value is None for value in values) else values
 
     def _expire(self, number: int) -> None:
         if self._final:
@@ -593,26 +594,25 @@ class Replica:
         measured: dict[int, Outcomes] = {}
         void: set[int] = set()
         table: list[Event] = []
+        parts: dict[int, list[float | None]] = {}
         as_told = self.spec.order == "told"
-        turn: dict[int, int] = {}  # of each trial that was told
         for event in events:
             trial = event.trial or 0
+            turn = event.number if as_told else trial
             if event.kind == "data":
                 table.append(event)
                 if not event.body.get("more"):
                     measured[event.number] = self._whole(table)
                     table = []
             elif event.kind == "tell" and (trial not in void or self._late_counts):
-                if event.body.get("completes") == WAITING:
-                    measured[turn[trial]] = measured[turn[trial]].completed(event.body["values"])
-                    continue
-                turn[trial] = event.number if as_told or event.body.get("completes") else trial
-                measured[turn[trial]] = Outcomes([self.index[event.body["arm"]]], [event.body["values"]])
+                parts[trial] = completed(parts.get(trial), event.body["values"])
+                if not event.body.get("more"):
+                    measured[turn] = Outcomes([self.index[event.body["arm"]]], [parts[trial]])
             elif event.kind in ("fail", "give-up") or (event.kind == "expire" and self._final):
                 void.add(trial)
-                if event.kind != "fail" and self.spec.silence is not None:
-                    arm = self.index[event.body["arm"]]
-                    measured[event.number if as_told else trial] = Outcomes([arm], [self.spec.silence])
+                values = None if event.kind == "fail" else self._silence(parts.get(trial))
+                if values is not None:
+                    measured[turn] = Outcomes([self.index[event.body["arm"]]], [values])
         return measured
 
     # Snapshots
@@ -626,6 +626,7 @@ class Replica:
             "again": list(self.again),
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
+            "parts": list(self.parts.items()),
             **{name: getattr(self, name) for name in (*PLAIN, *COUNTERS)},
         }
         return pack("study", header, {**vars(self.tally), "session": np.frombuffer(self.session.dump(), np.uint8)})
@@ -643,6 +644,7 @@ class Replica:
         replica.again = dict.fromkeys(header["again"])
         replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
         replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
+        replica.parts = dict(map(tuple, header["parts"]))
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
         for name in (*PLAIN, *COUNTERS):
             setattr(replica, name, header[name])
@@ -655,7 +657,7 @@ class Replica:
 
 
 PLAIN = ("arms", "contexts", "entered", "broken", "missed")
-COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial", "completed")
+COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial")
 
 
 def duration(seconds: float) -> str:
@@ -668,6 +670,11 @@ def duration(seconds: float) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g} {unit}"
     return f"{seconds:g} s"
+
+
+def completed(told: Sequence[float | None] | None, values: Sequence[float | None]) -> list[float | None]:
+    """Return what was told of a trial, with what was missing in it."""
+    return [new if old is None else old for old, new in zip(told or [None] * len(values), values, strict=True)]
 
 
 def as_array(rows: Sequence[Sequence[float | None]]) -> FloatArray:

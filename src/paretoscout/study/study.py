@@ -25,7 +25,7 @@ from ..storage.forks import inside
 from ..verdicts import VerdictTable
 from .encoding import encode
 from .outlook import Explanation, Remaining, explanation, remaining
-from .replica import COUNTED, OUTCOMES, WAITING, History, Replica, as_array
+from .replica import OUTCOMES, History, Replica, as_array, completed
 from .spec import Guard, StudySpec, arm_names, make_spec
 
 DEFAULT_STORAGE = "paretoscout.db"
@@ -211,18 +211,28 @@ class Study:
         return trials[0] if n is None else trials
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
-        """Take in the outcome of a trial: a number for each metric; some may be left out, and told later.
+        """Take in the outcome of a trial: a number for each metric; None for one that was not measured.
 
-        The same outcome again changes nothing; another one for the same trial is an error, and so is a trial that was
-        never asked. The outcome of a trial that failed, or was given up, is kept, but is no evidence.
+        What is left out is told later, and the trial stays open until then. The same outcome again changes nothing;
+        another one for the same trial is an error, and so is a trial that was never asked. The outcome of a trial that
+        failed, or was given up, is kept, but is no evidence.
         """
-        number = _number(trial)
-        row = self._row(values, f"outcome of trial {number}")
+        self.tell_many([(trial, values)])
+
+    def tell_many(self, outcomes: Iterable[tuple[Trial | int, Mapping[str, Any]]]) -> None:
+        """Take in the outcomes of several trials, all of them or, if one is wrong, none; each as in `tell`."""
+        rows: dict[int, tuple[list[float | None], list[str]]] = {}
+        for trial, values in outcomes:
+            number = _number(trial)
+            told = self._row(values, f"outcome of trial {number}"), list(values)
+            if rows.setdefault(number, told)[0] != told[0]:
+                raise Conflict(f"trial {number} must be told once, got it again with other values")
         with self._writing() as (writer, replica):
             self._expire(writer, replica)
-            event = self._told(replica, number, row)
-            if event is not None:
-                self._append(writer, replica, event)
+            for number, (row, given) in rows.items():
+                event = self._told(replica, number, row, given)
+                if event is not None:
+                    self._append(writer, replica, event)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """Say that a measurement failed: it costs no data, and is asked again."""
@@ -277,7 +287,7 @@ class Study:
                 raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
             new = 0
             for number, (k, row) in tells.items():
-                event = self._told(replica, number, row, f"row {k} of this table: ")
+                event = self._told(replica, number, row, cells, f"row {k} of this table: ")
                 if event is not None:
                     self._append(writer, replica, event)
                     new += 1
@@ -412,12 +422,20 @@ class Study:
 
     def observations(self) -> Iterator[tuple[int | None, str, list[float | None], float]]:
         """Yield all outcomes in the order they came in: trial (None: imported), arm, values, time."""
+        parts: dict[int | None, tuple[str, list[float | None], float]] = {}
         for event in self.storage.events(self.name, kinds=("tell", "data")):
             if event.kind == "tell":
-                yield event.trial, event.body["arm"], list(event.body["values"]), event.at
+                told = parts.pop(event.trial)[1] if event.trial in parts else None
+                outcome = event.body["arm"], completed(told, event.body["values"]), event.at
+                if event.body.get("more"):
+                    parts[event.trial] = outcome
+                else:
+                    yield event.trial, *outcome
             else:
                 for name, row in zip(event.body["arms"], event.body["values"], strict=True):
                     yield None, name, list(row), event.at
+        for trial, outcome in parts.items():
+            yield trial, *outcome
 
     def to_frame(self, package: str | None = None) -> Any:
         """Return all outcomes as a frame of pandas, polars or pyarrow; the first that is installed, unless named."""
@@ -645,14 +663,24 @@ class Study:
             for name in self._columns
         ]
 
-    def _check_row(self, row: Sequence[float | None], where: str, replica: Replica) -> None:
-        """Refuse what the algorithm cannot take, before anything is changed."""
+    def _check_row(
+        self,
+        row: Sequence[float | None],
+        where: str,
+        replica: Replica,
+        whole: Sequence[float | None] | None = None,
+        more: bool = False,
+    ) -> None:
+        """Refuse what the algorithm cannot take, before anything is changed.
+
+        whole: the row with what was told before. more: is to come.
+        """
         L = len(self.spec.metrics)
-        missing = [name for name, value in zip(self._columns, row, strict=True) if value is None]
+        missing = [name for name, value in zip(self._columns, whole or row, strict=True) if value is None]
         if len(missing) == len(row):
             raise InvalidInput(f"{where} must have at least one of {', '.join(missing)}, got none")
         lacks = [name for name in missing if name in self._columns[:L]]
-        if lacks and not replica.accepts.missing:
+        if lacks and not more and not replica.accepts.missing:
             raise NotSupported(
                 f"{where} lacks {', '.join(lacks)}: algorithm {self.spec.algorithm!r} needs every metric of a sample"
             )
@@ -676,23 +704,26 @@ class Study:
         for k in np.flatnonzero(~ordinary).tolist():
             self._check_row(rows[k], f"row {k} of this table", replica)
 
-    def _told(self, replica: Replica, number: int, row: list[float | None], where: str = "") -> Event | None:
-        """Return the event of a tell, or None where it was told before with the same values."""
-        lease, tells = replica.open.get(number), [] if number in replica.open else self._tells(number)
-        known = [event.body["values"] for event in tells]
-        told = [next((value for value in column if value is not None), None) for column in zip(*known, strict=True)]
-        body: dict[str, Any] = {"arm": replica.arms[lease.arm] if lease else self._asked_arm(number, where)}
-        if told:
+    def _told(
+        self, replica: Replica, number: int, row: list[float | None], given: Iterable[str], where: str = ""
+    ) -> Event | None:
+        """Return the event of a tell; None: it was told before, with the same values. What is not given is to come."""
+        lease = replica.open.get(number)
+        arm = replica.arms[lease.arm] if lease else self._asked_arm(number, where)
+        told = replica.parts.get(number)
+        for event in [] if lease else self._tells(number):
+            told = completed(told, event.body["values"])
+        if told is not None:
             for old, new in zip(told, row, strict=True):
-                if None not in (old, new) and old != new:
+                if new is not None and old != new and (old is not None or lease is None):
                     shown = dict(zip(self.spec.columns, told, strict=True))
                     raise Conflict(f"{where}trial {number} was told before, with other values: {shown}")
-            row = [new if old is None else None for old, new in zip(told, row, strict=True)]
-            if not any(value is not None for value in row):
-                return None
-            body["completes"] = WAITING if number in replica.waiting else COUNTED
-        self._check_row(row, f"{where}outcome of trial {number}", replica)
-        return self._event(replica, "tell", number, {**body, "values": row})
+        whole, names = completed(told, row), set(given)
+        more = any(value is None and name not in names for name, value in zip(self._columns, whole, strict=True))
+        if whole == told and (more or lease is None):
+            return None
+        self._check_row(row, f"{where}outcome of trial {number}", replica, whole, more)
+        return self._event(replica, "tell", number, {"arm": arm, "values": row, **({"more": True} if more else {})})
 
     def _tells(self, number: int) -> list[Event]:
         """Return the events that told a trial."""
