@@ -45,7 +45,7 @@ compiled: $(VENV)/installed-dev
 
 audit: $(VENV)/installed-dev
 	$(BIN)/paretoscout audit --out out/audit.json
-	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) tests/test_study_trust.py
+	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) tests/test_study_trust.py tests/test_session_bytes.py
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png

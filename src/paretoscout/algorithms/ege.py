@@ -116,6 +116,12 @@ def choose(state: EGEState, options: EGEOptions, pending: IntArray, rng: np.rand
 
 
 @kernel
+def done(state: EGEState, options: EGEOptions) -> bool:
+    """Whether every arm has been settled, as it is after the last round."""
+    return state.counters[N_ACTIVE] == 0 or state.counters[ROUND] >= options.targets.shape[0]
+
+
+@kernel
 def update(
     state: EGEState,
     options: EGEOptions,
@@ -129,9 +135,11 @@ def update(
     state.counts[arm] += 1
     for metric in range(outcome.shape[0]):
         state.sums[arm, metric] += outcome[metric]
-    while counters[N_ACTIVE] > 0 and state.counts[state.active[counters[CURSOR]]] >= options.targets[counters[ROUND]]:
+    while not done(state, options) and (
+        state.counts[state.active[counters[CURSOR]]] >= options.targets[counters[ROUND]]
+    ):
         counters[CURSOR] += 1
-        if counters[CURSOR] == counters[N_ACTIVE]:
+        if counters[CURSOR] >= counters[N_ACTIVE]:
             end_round(state, options)
 
 
@@ -198,12 +206,6 @@ def verdicts(state: EGEState, options: EGEOptions) -> Verdicts:
     )
 
 
-@kernel
-def done(state: EGEState, options: EGEOptions) -> bool:
-    """Whether every arm has been settled."""
-    return state.counters[N_ACTIVE] == 0
-
-
 SR = Algorithm(
     name="ege-sr",
     summary="spend a budget in rounds; settle in each the arm whose estimates leave least doubt",
@@ -220,7 +222,7 @@ SR = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
-            ranges={"counters": ("place", "arms", "place")},
+            ranges={"active": "undecided arms", "counters": ("place", "undecided", "place")},
         ),
     ),
     kind="fixed budget",

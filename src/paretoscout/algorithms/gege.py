@@ -319,8 +319,9 @@ def accept_all(state: GEGEState) -> None:
 def choose(
     state: GEGEState, options: GEGEOptions, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
-    """Return the first arm that lacks samples of this round."""
-    return state.active[state.counters[CURSOR]], options.no_ticket
+    """Return the first arm that lacks samples of this round; -1: none does, in a state that somebody made up."""
+    cursor = state.counters[CURSOR]
+    return state.active[cursor] if cursor < state.counters[N_ACTIVE] else -1, options.no_ticket
 
 
 @kernel
@@ -479,7 +480,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
-            ranges={"counters": ("count", "arms", "count", "place", "arms")},
+            ranges={"active": "undecided arms", "counters": ("count", "undecided", "count", "place", "arms")},
             assumes="means linear in the contexts, where there are any",
         ),
     ),

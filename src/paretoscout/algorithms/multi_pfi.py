@@ -249,7 +249,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
-            ranges={"counters": ("count", "arms", "arms", "place")},
+            ranges={"active": "undecided arms", "counters": ("count", "undecided", "arms", "place")},
             accepts=Accepts(pending=True, unasked=True),
         ),
     ),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnreadableFile
+from ..kernels.decisions import UNDECIDED
 
 #: What an array of whole numbers holds, by its name. What each role allows: see `check_state`.
 ROLES: dict[str, tuple[str, ...]] = {
@@ -56,11 +57,15 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
     arrays = arrays_of(state)
     features = [len(array) for name, array in arrays.items() if name.endswith("reach")]  # (d,) in all states
     n_features, n_samples = max(features, default=0), len(arrays.get("pool_next", ()))
-    allowed: dict[str, tuple[float, float]] = {
+    undecided = np.flatnonzero(arrays.get("status", np.empty(0)) == UNDECIDED)
+    any_arm = np.full(n_arms - len(undecided), n_arms - 1)
+    allowed: dict[str, tuple[Any, Any]] = {  # the same for all numbers, or a limit for each
         "arm": (-1, n_arms - 1),  # -1: none
         "place": (0, n_arms - 1),  # in a list of arms, or an arm that is there
         "arms": (0, n_arms),  # how many of them
         "some arms": (1, n_arms),
+        "undecided": (len(undecided), len(undecided)),
+        "undecided arms": (np.append(undecided, -np.ones_like(any_arm)), np.append(undecided, any_arm)),  # these first
         "code": (0, 3),
         "count": (-1, 2**53),
         "few": (0, max((array.shape[-1] for name, array in arrays.items() if name.endswith("seen")), default=0)),
@@ -78,8 +83,8 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
         parts = zip(array, role, strict=True) if isinstance(role, tuple) else [(array, role or "count")]
         for part, each in parts:
             low, high = allowed[each]
-            if np.size(part) and not (low <= np.min(part) and np.max(part) <= high):
-                raise UnreadableFile(f"{name} must be from {low:g} to {high:g}, got {part}")
+            if not np.all((low <= part) & (part <= high)):
+                raise UnreadableFile(f"{name} must be from {low} to {high}, got {part}")
 
 
 def copy_state(state: Any) -> Any:

@@ -124,7 +124,7 @@ def empty_sums(K: int, d: int, L: int, ridge: float = 0.5) -> dict[str, Any]:
 def reserve(state: State, rounds: int) -> State:
     """Return the state with room for the outcomes of `rounds` more exploration rounds."""
     capacity = len(state.pool_uses)
-    needed = int(state.explored.sum()) + rounds
+    needed = int(state.counters[POOL_SIZE]) + rounds
     if needed <= capacity:
         return state
     room = max(needed, 2 * capacity)
@@ -223,7 +223,7 @@ def mix_number(state: Any, drawn_arm: int) -> int:
     if following < 0:
         following = state.pool_start[drawn_arm]
         before = state.pool_before[following]
-        while before >= 0 and state.pool_uses[before] == state.pool_uses[following]:
+        while 0 <= before < following and state.pool_uses[before] == state.pool_uses[following]:
             following = before
             before = state.pool_before[following]
         state.pool_start[drawn_arm] = following
