@@ -311,7 +311,7 @@ class Study:
         """Look for what the guarantee does not allow for, in what was measured of late."""
         rows: list[tuple[int, int, list[float | None]]] = []  # the order of asking, or of telling; arm; values
         ordered = True
-        for event in self.storage.events(self.name, replica.number - EXAMINED_EVENTS, kinds=("tell", "data")):
+        for event in self.storage.events(self.name, max(-1, replica.number - EXAMINED_EVENTS), kinds=("tell", "data")):
             if event.kind == "tell":
                 rows.append((event.trial or 0, replica.index[event.body["arm"]], event.body["values"]))
             else:
