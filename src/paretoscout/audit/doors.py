@@ -125,7 +125,7 @@ class Options:
         """What makes an outcome good or bad (L,): normal of deviation 1; told bounds, 0 or 1."""
         if self.told == BOUNDS:
             return np.asarray(rng.random(self.means.shape[1]) < self.means[arm], float)
-        return rng.standard_normal(self.means.shape[1])
+        return np.asarray(rng.standard_normal(self.means.shape[1]))
 
     def values(self, arm: int, drawn: FloatArray) -> FloatArray:
         """The outcome that was drawn."""
@@ -218,12 +218,12 @@ def _shuffled(names: Sequence[str], values: FloatArray, rng: np.random.Generator
 
 
 def _by_arm(names: Sequence[str], values: FloatArray, rng: np.random.Generator) -> Any:
-    return np.lexsort([values[:, 0], names])
+    return np.lexsort([values[:, 0], np.array(names)])
 
 
 def _turn_by_turn(names: Sequence[str], values: FloatArray, rng: np.random.Generator) -> Any:
     """The lowest of each option, then the second lowest of each, and so on."""
-    by_arm = np.lexsort([values[:, 0], names])
+    by_arm = np.lexsort([values[:, 0], np.array(names)])
     rank = np.empty(len(names), int)
     for name in dict.fromkeys(names):
         theirs = [k for k in by_arm if names[k] == name]
@@ -363,9 +363,10 @@ class Crew:
 def worked(options: Options, crew: Crew, number: int, delta: float) -> Played:
     """Workers that ask when they are free and tell when they are ready."""
     rng, clock, asked = stream(number), Clock(), 0
-    silence = {"at_give_up": dict.fromkeys(options.columns, 0.0)} if crew.silent else {}
-    give_up = {"give_up": crew.give_up, "lease": crew.lease}
-    study = options.study(number, delta, clock=clock, **give_up, **silence, **crew.how)
+    how: dict[str, Any] = {"give_up": crew.give_up, "lease": crew.lease, "clock": clock, **crew.how}
+    if crew.silent:
+        how["at_give_up"] = dict.fromkeys(options.columns, 0.0)
+    study = options.study(number, delta, **how)
     busy: list[tuple[float, int, Any]] = []  # when each of them is ready, with which trial and what
     while not study.done and asked < MOST_SAMPLES:
         try:
