@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def crafted(data: bytes, chance: random.Random) -> bytes:
             array[...] = chance.choice(ODD_WHOLE)
         elif kind == "small":  # most of these are allowed: they say what does not fit together
             low, high = chance.choice((-1, 0, 0)), chance.choice((0, 1, 3, 3, 4))
-            array[...] = filled(array, lambda low=low, high=high: chance.randint(low, high))
+            array[...] = filled(array, partial(chance.randint, low, high))
         elif kind == "real" and array.dtype.kind == "f":
             array.flat[chance.randrange(array.size)] = chance.choice((*ODD_REAL, chance.gauss(0.0, 3.0)))
         elif kind == "reals" and array.dtype.kind == "f":
