@@ -111,8 +111,8 @@ class Concern:
                 else f"rows that stand together are alike (rank correlation {saw['neighbours']:.2f} in {n})"
             )
             return (
-                f"{look}. They are taken in an order drawn from the seed; if they were measured in this order, name "
-                "the column that says when."
+                f"{look}. They are taken in an order drawn from the seed. If they were measured in this order, they "
+                "depend on each other and tell less than the guarantee counts on: name the column that says when."
             )
         if self.kind == "spikes":
             lie = "lies far from the rest and makes" if saw["spikes"] == 1.0 else "lie far from the rest and make"

@@ -422,7 +422,10 @@ class Replica:
             heapq.heappush(self.deadlines, (lease.at + after, number))
 
     def overdue(self, now: float) -> tuple[int, str] | None:
-        """Return a trial whose time is up, and the kind of event that says so, if there is one."""
+        """Return a trial whose time is up, and the kind of event that says so, if there is one.
+
+        Each is returned once: whoever does not append the event must forget the replica.
+        """
         while self.deadlines and self.deadlines[0][0] < now:
             _, number = heapq.heappop(self.deadlines)
             if number in self.open:
