@@ -103,7 +103,8 @@ def test_an_accepted_observation_is_never_lost_and_never_counted_twice_whatever_
     workers.wait(second)
     acknowledged = [int(line) for log in logs for line in heard(log)]
     told = [number for number, *_ in study.observations()]
-    assert len(told) == len(set(told)) == study.counts()["told"] == study.verdicts().counts.sum()
+    counts = study.counts()
+    assert len(told) == len(set(told)) == counts["told"] == study.verdicts().counts.sum() + counts["waiting"]
     assert set(acknowledged) <= set(told)
     assert len(told) - len(acknowledged) <= 1, "at most one was accepted and not yet acknowledged"
 

@@ -63,7 +63,7 @@ def test_bounds_are_worth_telling() -> None:
     assert by_variance.success.all()
     assert 2 * np.median(by_variance.samples) < np.median(by_range.samples)
     assert (
-        by_variance.assumed == "outcomes within their bounds, noise of any kind; recorded rows, drawn with replacement"
+        by_variance.assumed == "outcomes within their bounds, noise of any kind"
     )
     mixed = ps.problems.table(rates(), arm="arm", metrics=[BOUNDED[0], ps.Metric("b")])
     result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, replicates=2)

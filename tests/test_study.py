@@ -300,7 +300,10 @@ def test_an_algorithm_that_needs_all_metrics_says_so() -> None:
     study = new(algorithm="multi-pfi")
     study.ask()
     message = "outcome of trial 0 lacks cost: algorithm 'multi-pfi' needs every metric"
-    refuses(study, NotSupported, message, lambda: study.tell(0, {"quality": 1.0}))
+    refuses(study, NotSupported, message, lambda: study.tell(0, {"quality": 1.0, "cost": None}))
+    study.tell(0, {"quality": 1.0})  # the rest comes later
+    study.tell(0, {"cost": 1.0})
+    assert study.verdicts().counts.sum() == 1
 
 
 # Leases

@@ -334,7 +334,7 @@ class Study:
         arms, values = np.array([arm for _, arm, _ in rows], np.int64), as_array([values for *_, values in rows])
         of_arm = [values[arms == arm] for arm in replica.present]
         metrics = {metric.name: metric for metric in self.spec.metrics}
-        stated = [metrics.get(name, Metric(name)) for name in self._columns]
+        stated = [metrics[name] if name in metrics else Metric.stored(name) for name in self._columns]
         return tuple(
             examine(
                 [replica.arms[arm] for arm in replica.present],
