@@ -1056,13 +1056,6 @@ def test_where_what_guards_look_at_is_told_first_every_option_is_asked() -> None
     assert study.done
     assert study.verdicts().counts.min() > 0
     assert replayed(study).dump() == state_of(study)
-    alone = new(guards=["latency <= 200"], sigma={"quality": 0.1, "cost": 0.1, "latency": 1.0})
-    asked = set()
-    for _ in range(6):
-        trial = alone.ask()
-        asked.add(trial.arm)
-        alone.tell(trial, {"latency": 100.0, "quality": None, "cost": None})
-    assert asked == set(TRUTH)
 
 
 def test_a_guard_may_be_on_a_metric_and_know_its_noise_or_not() -> None:
