@@ -173,13 +173,6 @@ def just_beyond(told: str, uneven: bool, K: int = 2, L: int = 1, eps: float | No
     return Options(means, _noise(told, uneven, K), eps, told)
 
 
-def in_halves(told: str, uneven: bool, K: int, eps: float) -> Options:
-    """The first half is beaten by all of the second half, by 1.02 eps."""
-    options = identical(told, uneven, K, eps=eps)
-    options.means[: K // 2] -= 1.02 * eps
-    return options
-
-
 def _noise(told: str, uneven: bool, K: int) -> FloatArray:
     two = ((1.0, 0.1) if told == BOUNDS else UNEVEN) if uneven else (1.0, 1.0)
     return np.resize(np.array(two), K)
