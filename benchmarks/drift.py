@@ -54,7 +54,7 @@ class Drifting(MadeUp):
 
         def draw(name: str) -> list[float]:
             level[0] = drift(level[0], noise)
-            return [MEANS[name[-1]] + level[0] + NOISE * float(noise.standard_normal())]
+            return [math.exp(MEANS[name[-1]] + level[0] + NOISE * float(noise.standard_normal()))]
 
         super().__init__(PLAN, draw)
 
@@ -68,7 +68,7 @@ class OneByOne(Drifting):
 
 def is_wrong(campaign: Campaign) -> bool:
     """Whether a verdict is wrong."""
-    eps, (table, _) = PLAN.sources[0].eps, campaign.judged()
+    eps, table = PLAN.sources[0].metric.tolerance, campaign.study.verdicts()
     for arm, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
         mean = MEANS[arm[-1]]
         if verdict == "front" and mean - min(MEANS.values()) > eps:

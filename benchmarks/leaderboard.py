@@ -11,7 +11,6 @@ import datetime
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,7 @@ for samples had no answer in its time: the failures then count the runs that wer
 
 def one_metric(problem: ps.Problem) -> ps.Problem:
     """The first metric alone."""
-    return replace(
-        problem,
+    return problem.replace(
         name=f"{problem.name}, first metric",
         metrics=problem.metrics[:1],
         means=problem.means[:, :1],

@@ -102,7 +102,7 @@ def measure(cases: list[tuple[str, str]], only: str | None, seconds: float, repl
                     "arms": len(problem.arms),
                     "d": int(problem.contexts.shape[1]),  # type: ignore[union-attr]
                     "explained": explained.tolist(),
-                    "misfit_in_eps": (misfit / problem.units().scales).tolist(),
+                    "misfit_in_eps": (misfit / problem.units().divisors).tolist(),
                     "algorithm": label,
                 }
             )

@@ -22,8 +22,7 @@ def logarithms(problem: ps.Problem) -> ps.Problem:
     """The same measurements, compared by ratios: eps is 2%."""
     assert problem.rows is not None
     rows = tuple(np.log(arm) for arm in problem.rows)
-    return replace(
-        problem,
+    return problem.replace(
         rows=rows,
         means=np.array([arm.mean(axis=0) for arm in rows]),
         metrics=tuple(replace(metric, eps=math.log1p(0.02)) for metric in problem.metrics),

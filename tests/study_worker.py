@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import paretoscout as ps
-from paretoscout.study import study as study_module
+from paretoscout.study import log as log_module
 
 MEANS = {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (0.2, 0.2), "d": (-0.5, -0.5)}
 
@@ -34,7 +34,7 @@ def new_study(storage: Any, name: str = "study", **how: Any) -> ps.Study:
 
 def measure(storage: str, log: str, rounds: int = 10**9, batch: int = 1, snapshot_events: int = 1000, **_: Any) -> None:
     """Ask and tell; write down what was accepted."""
-    study_module.SNAPSHOT_EVENTS = snapshot_events
+    log_module.SNAPSHOT_EVENTS = snapshot_events
     study = ps.Study.load(storage=storage)
     note = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     for _round in range(rounds):

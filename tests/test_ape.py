@@ -258,7 +258,7 @@ def test_mixture_is_sharpest_where_it_is_told() -> None:
 
 def test_intervals_of_single_arms_hold_with_those_of_pairs() -> None:
     """One arm's interval is no wider than that of its difference to another one, as its error is part of theirs."""
-    session = Session(APE(), setup_of(ps.problems.load("s5"), APE(), 0.05, 0.1)[0])
+    session = Session(APE(), setup_of(ps.problems.load("s5").asked(0.05, 0.1), APE()))
     noise = np.random.default_rng(0)
     for _ in range(60):
         question = session.ask()

@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,14 @@ from paretoscout.algorithms import Scout
 from paretoscout.bench import Campaign, Plan, options_of, report, source_of, variables_of
 from paretoscout.bench.campaign import drift
 from paretoscout.bench.made_up import MadeUp, made_up_bench, wrong_verdicts
-from paretoscout.bench.metrics import NoValue
-from paretoscout.bench.practical import Doubt, block, judged, stuck
+from paretoscout.bench.metrics import NoValue, Source
 from paretoscout.bench.run import Command, Interrupted, Job, Run, Runner
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, UnknownName
-from paretoscout.problem import Metric
-from paretoscout.study import Study
+from paretoscout.guarantee import Guarantee
+from paretoscout.statement import Metric
+from paretoscout.study import Below, Guard, Study
+from paretoscout.study.practical import Doubt, block, judged, stuck
 from paretoscout.verdicts import VerdictTable
 
 #: A command that takes no time and prints numbers around known means, drawn anew in every run.
@@ -137,28 +138,27 @@ def a_run(**values: Any) -> Run:
     ],
 )
 def test_metrics_of_a_run(text: str, run: dict[str, Any], value: float) -> None:
-    assert source_of(text, {}).measured(a_run(**run), {}) == value
+    assert source_of(text, {}).value(a_run(**run), {}) == value
 
 
 def test_the_size_of_a_file_and_of_a_folder(folder: Path, runner: Runner) -> None:
     (folder / "out-1").mkdir()
     (folder / "out-1" / "x").write_bytes(b"x" * 3000)
     done = runner.run("true", sizes=("out-1", "out-1/x", "out-2"))
-    assert source_of("size@out-{n}/x", {}).measured(done, {"n": "1"}) == 3.0
-    assert source_of("size=size@out-{n}", {}).measured(done, {"n": "1"}) == 3.0
+    assert source_of("size@out-{n}/x", {}).value(done, {"n": "1"}) == 3.0
+    assert source_of("size=size@out-{n}", {}).value(done, {"n": "1"}) == 3.0
     with pytest.raises(NoValue, match="size: No such file or directory: out-2"):
-        source_of("size@out-{n}", {}).measured(done, {"n": "2"})
+        source_of("size@out-{n}", {}).value(done, {"n": "2"})
 
 
 def test_percent_is_a_ratio_and_a_number_is_a_number() -> None:
     relative = source_of("time", {"time": "5%"})
-    assert relative.relative
-    assert relative.eps == pytest.approx(math.log(1.05))
-    assert relative.value(a_run(), {}) == pytest.approx(math.log(250.0))
-    assert relative.natural(math.log(250.0)) == pytest.approx(250.0)
+    assert relative.metric.relative
+    assert relative.metric.tolerance == pytest.approx(math.log(1.05))
+    assert relative.value(a_run(), {}) == 250.0
     absolute = source_of("time<=300", {"time": "5"})
-    assert not absolute.relative
-    assert (absolute.eps, absolute.guard) == (5.0, ("<=", 300.0))
+    assert not absolute.metric.relative
+    assert (absolute.metric.eps, absolute.guard) == (5.0, Guard("time", "<=", 300.0))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_bad_metrics_are_refused(text: str, eps: dict[str, str], message: str) -
 
 
 def test_units_of_what_a_command_prints() -> None:
-    assert source_of("loss:min=json@loss", {}, {"loss": "nats"}).unit == "nats"
+    assert source_of("loss:min=json@loss", {}, {"loss": "nats"}).metric.unit == "nats"
     with pytest.raises(InvalidInput, match=r"unit of metric 'time' must be left as it is \(ms\)"):
         source_of("time", {}, {"time": "s"})
     refused = bench("true", "-m", "time", "--unit", "loss=nats")
@@ -237,14 +237,8 @@ def test_a_command_gets_its_environment_as_it_is(runner: Runner) -> None:
 def test_what_is_too_small_to_be_measured_is_no_value() -> None:
     rss = source_of("rss", {})
     small, large = a_run(rss=5_000_000, least_rss=5_000_001), a_run(rss=6_000_640, least_rss=5_000_001)
-    assert rss.measured(small, {}) == 5.1
-    assert rss.is_bound(rss.value(small, {}))
-    assert not rss.is_bound(rss.value(large, {}))
-    pages = 4096 * np.arange(1, 100_000)
-    assert not any(rss.is_bound(math.log(page / 1e6)) for page in pages.tolist())
-    absolute = source_of("rss", {"rss": "1"})
-    assert absolute.is_bound(absolute.value(a_run(rss=1, least_rss=12_750_000), {})), "12.8 MB would be whole pages"
-    assert not source_of("time", {}).is_bound(0.0)
+    assert rss.value(small, {}) == Below(small.least_rss / 1e6)
+    assert not isinstance(rss.value(large, {}), Below)
 
 
 def test_a_block_runs_without_us(runner: Runner, folder: Path) -> None:
@@ -364,12 +358,12 @@ def test_verdicts_are_the_truth(folder: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     told = json.loads((folder / "out.json").read_text())
-    verdicts = {option["name"]: option["verdict"] for option in told["options"]}
+    verdicts = {option["option"]: option["verdict"] for option in told["options"]}
     assert verdicts == {"which=a": "front", "which=b": "front", "which=c": "dominated"}
-    assert told["decided"]
+    assert told["done"]
     for option in told["options"]:
-        truth = {"which=a": (1, 5), "which=b": (2, 1), "which=c": (3, 6)}[option["name"]]
-        for mean, metric in zip(truth, option["metrics"].values(), strict=True):
+        truth = {"which=a": (1, 5), "which=b": (2, 1), "which=c": (3, 6)}[option["option"]]
+        for mean, metric in zip(truth, option["estimates"].values(), strict=True):
             assert metric["low"] <= mean <= metric["high"]
     assert "which=a and which=b are the front; which=c is dominated by" in done.output
     with (folder / "out.csv").open() as file:
@@ -402,7 +396,7 @@ def test_verdicts_are_right_as_often_as_stated(folder: Path) -> None:
         )  # fmt: skip
         assert done.exit_code == 0, done.output
         for option in json.loads(done.stdout)["options"]:
-            leads = {name: np.array(means[option["name"][-1]]) - mean for name, mean in means.items()}
+            leads = {name: np.array(means[option["option"][-1]]) - mean for name, mean in means.items()}
             if option["verdict"] == "front" and any((lead > 0.1).all() for lead in leads.values()):
                 wrong.add(seed)
             if option["verdict"] == "dominated":
@@ -418,7 +412,7 @@ def test_a_budget_ends_undecided_and_the_same_command_goes_on(folder: Path) -> N
     assert "undecided" in first.output
     second = bench(*drawn("--json"))
     assert second.exit_code == 0, second.output
-    runs = sum(option["runs"] for option in json.loads(second.stdout)["options"])
+    runs = sum(option["n"] for option in json.loads(second.stdout)["options"])
     study = Study.load(
         next(iter(Study(arms=["x"], metrics={"y": "min"}, storage="paretoscout.db").storage.names())), "paretoscout.db"
     )
@@ -478,11 +472,11 @@ def test_what_is_pointless_still_bears_on_others() -> None:
     """The same by hand: j is pointless beside j2, k is safe from j2 by b, and not from j."""
     sources = tuple(source_of(f"{x}:min=json@{x}", {x: "1"}, exact="ab") for x in "ab")
     proven = table(
-        [[0.0, 0.0], [-1.5, 0.9], [1.5, 1.5]], [[0.1, 0.0], [0.1, 0.0], [9.0, 0.0]], ("front", "front", "undecided"), (None, None, "a")
+        [[0.0, 0.0], [-1.5, 0.9], [1.5, 1.5]], [[0.1, 0.0], [0.1, 0.0], [9.0, 0.0]], ("front", "front", "undecided"), (None, None, "a"), sources
     )  # fmt: skip
-    practical, doubts = judged(proven, sources)
+    practical, doubts = judged(proven)
     assert practical.verdicts == ("dominated", "front", "undecided")
-    assert "a" in block(practical, doubts, sources, alive=list("abc")), "it is run on, for k's sake"
+    assert "a" in block(practical, doubts, alive=list("abc")), "it is run on, for k's sake"
 
 
 def test_identical_options_are_not_told_apart() -> None:
@@ -548,9 +542,9 @@ def test_one_option_alone_is_measured(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     (option,) = json.loads(done.stdout)["options"]
     assert option["verdict"] == "front"
-    assert option["metrics"]["time"]["value"] > 1
-    assert 0 < option["metrics"]["time"]["low"] < option["metrics"]["time"]["high"] < 1000 * PATIENCE
-    assert 5 <= option["runs"] <= 20
+    assert option["estimates"]["time"]["value"] > 1
+    assert 0 < option["estimates"]["time"]["low"] < option["estimates"]["time"]["high"] < 1000 * PATIENCE
+    assert 5 <= option["n"] <= 20
 
 
 @pytest.mark.parametrize("eps", ["x=10%", "x=1"])
@@ -561,9 +555,9 @@ def test_a_limit_leaves_options_out(folder: Path, eps: str) -> None:
     done = bench("-L", "mean=8,10,20", f"{PYTHON} print.py {{mean}}", *how)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    verdicts = {option["name"]: option["verdict"] for option in told["options"]}
+    verdicts = {option["option"]: option["verdict"] for option in told["options"]}
     assert verdicts == {"mean=8": "dominated", "mean=10": "front"}
-    assert "mean=20" in told["dropped"]
+    assert [(each["option"], each["kind"]) for each in told["withdrawn"]] == [("mean=20", "guard")]
     with pytest.raises(InvalidInput, match="must be above 0 where eps is in percent"):
         source_of("time<=0", {})
 
@@ -593,11 +587,12 @@ def test_ties_end_even_where_every_difference_matters(folder: Path) -> None:
 def test_numbers_in_exports_are_those_of_the_metric(folder: Path) -> None:
     done = bench("echo 5000", "echo 6000", "-m", "x:min=stdout~(.*)", "--eps", "x=5", "--exact", "x", "--json")
     (first, _) = json.loads(done.stdout)["options"]
-    assert first["metrics"]["x"] == {"value": 5000.0, "low": 5000.0, "high": 5000.0, "unit": "", "censored": False}
+    x = {"value": 5000.0, "low": 5000.0, "high": 5000.0, "radius": 0.0, "censored": False}
+    assert first["estimates"]["x"] == x
     early = bench("sleep 0.001", "-m", "time", "--budget", "2", "--json")
     (option,) = json.loads(early.stdout)["options"]
-    unknown = {"value": None, "low": None, "high": None, "unit": "ms", "censored": False}
-    assert option["metrics"]["time"] == unknown
+    unknown = {"value": None, "low": None, "high": None, "radius": None, "censored": False}
+    assert option["estimates"]["time"] == unknown
     assert early.exit_code == 0, "one option alone is on the front whatever it takes"
 
 
@@ -782,16 +777,19 @@ def test_times_are_those_of_hyperfine(folder: Path, runner: Runner) -> None:
 # What is said
 
 
-def table(estimates: Any, radii: Any, verdicts: tuple[str, ...], rivals: tuple[str | None, ...]) -> VerdictTable:
-    names = tuple("abcdef"[: len(verdicts)])
-    metrics = (Metric("time", "min"), Metric("size", "min"))
-    counts = np.full(len(names), 9)
-    return VerdictTable(
-        names, metrics, verdicts, rivals, np.array(estimates), np.array(radii), counts, "all right (normal)"
-    )
-
-
 SOURCES = (source_of("time", {}, exact=["time"]), source_of("size@x", {}))
+
+
+def table(
+    centres: Any,
+    widths: Any,
+    verdicts: tuple[str, ...],
+    rivals: tuple[str | None, ...],
+    sources: Sequence[Source] = SOURCES,
+) -> VerdictTable:
+    names, metrics = tuple("abcdef"[: len(verdicts)]), tuple(source.metric for source in sources)
+    counts, right = np.full(len(names), 9), Guarantee("practical", 0.95, (), ("normal noise",))
+    return VerdictTable(names, metrics, verdicts, rivals, np.array(centres), np.array(widths), counts, right)
 
 
 def test_the_sentence() -> None:
@@ -814,7 +812,7 @@ def judged_front(values: Any, radius: float, **how: Any) -> tuple[tuple[str, ...
     logs = np.log(values)
     K = len(logs)
     proven = table(logs, np.full((K, 2), radius), ("front",) * K, (None,) * K)
-    practical, doubts = judged(proven, SOURCES, **how)
+    practical, doubts = judged(proven, **how)
     return practical.verdicts, doubts
 
 
@@ -827,7 +825,7 @@ def test_an_option_that_another_makes_pointless_is_dominated() -> None:
 def test_rivals_are_worth_having_themselves() -> None:
     logs = np.log([[10.0, 5.0], [20.0, 5.0], [30.0, 6.0]])
     proven = table(logs, np.full((3, 2), 0.001), ("front", "dominated", "dominated"), (None, "a", "b"))
-    assert judged(proven, SOURCES)[0].rivals == (None, "a", "a")
+    assert judged(proven)[0].rivals == (None, "a", "a")
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -835,8 +833,8 @@ def test_chains_leave_somebody_standing_whatever_the_order(order: int) -> None:
     """Each is pointless beside the next: the first and the last are five times eps apart."""
     values = np.array([[0.9 * k, 10.0 - k] for k in range(6)])[::order]
     sources = tuple(source_of(f"{x}:min=json@{x}", {"a": "1", "b": "0.1"}, exact="ab") for x in "ab")
-    chain = table(values, np.zeros((6, 2)), ("front",) * 6, (None,) * 6)
-    practical, _ = judged(chain, sources)
+    chain = table(values, np.zeros((6, 2)), ("front",) * 6, (None,) * 6, sources)
+    practical, _ = judged(chain)
     assert practical.verdicts[::order] == ("dominated", "front") * 3
     for verdict, rival in zip(practical.verdicts, practical.rivals, strict=True):
         assert verdict == "front" or practical.verdicts[practical.arms.index(rival or "")] == "front"
@@ -844,8 +842,8 @@ def test_chains_leave_somebody_standing_whatever_the_order(order: int) -> None:
 
 def test_a_certain_tie_leaves_the_doubt_about_the_rest() -> None:
     sources = (source_of("time", {}), source_of("x:min=json@x", {}, exact=["x"]))
-    same = table([[3.0, 5.0], [3.1, 5.0]], [[0.09, 0.0], [0.09, 0.0]], ("front", "undecided"), (None, "a"))
-    practical, doubts = judged(same, sources)
+    same = table([[3.0, 5.0], [3.1, 5.0]], [[0.09, 0.0], [0.09, 0.0]], ("front", "undecided"), (None, "a"), sources)
+    practical, doubts = judged(same)
     assert practical.verdicts == ("front", "undecided")
     assert [(doubt.arm, doubt.rival) for doubt in doubts] == [(1, 0)]
 
@@ -863,33 +861,34 @@ def test_what_is_below_the_floor_is_neither_equal_nor_better() -> None:
     logs = np.log([[10.0, 1.0], [20.0, 1.0], [30.0, 9.0]])
     bounds = np.array([[False, True], [False, True], [False, False]])
     radii = np.array([[0.01, 0.0], [0.01, 0.0], [0.01, 0.01]])
-    proven = replace(table(logs, radii, ("front", "front", "undecided"), (None, None, "a")), counts=np.full(3, 20))
-    practical, doubts = judged(proven, sources, bounds=bounds)
+    proven = table(logs, radii, ("front", "front", "undecided"), (None, None, "a"), sources)
+    proven = replace(proven, counts=np.full(3, 20), censored=bounds)
+    practical, doubts = judged(proven)
     assert practical.verdicts == ("front", "undecided", "dominated"), "b may be leaner than a, or not"
-    assert stuck(proven, practical, sources, bounds) == [1]
-    assert block(practical, doubts, sources, list("abc"), [1], bounds) == []
-    shown = replace(report.natural(practical, sources), censored=bounds)
-    assert [shown.value(k, 1) for k in range(3)] == ["< 1", "< 1", "9.000 ±0.090"]
-    told = report._interval(replace(practical, censored=bounds), 0, 1, sources[1])
-    assert told == {"value": None, "low": None, "high": 1.0, "unit": "MB", "censored": True}
+    assert stuck(proven, practical) == [1]
+    assert block(practical, doubts, list("abc"), [1]) == []
+    assert [practical.value(k, 1) for k in range(3)] == ["< 1", "< 1", "9.000 ±0.090"]
+    told = practical.as_dict()["options"][0]["estimates"]["rss"]
+    assert told == {"value": None, "low": None, "high": 1.0, "radius": None, "censored": True}
 
 
 def test_a_number_that_never_varied_is_certain_only_if_it_is_exact() -> None:
     for exact in ((), ("errors",)):
         sources = (source_of("time", {}), source_of("errors:min=json@errors", {"errors": "1"}, exact=exact))
         proven = replace(
-            table([[3.0, 0.0], [3.5, 0.0]], [[0.01, 0.0], [0.01, 0.0]], ("front", "undecided"), (None, "a")),
+            table([[3.0, 0.0], [3.5, 0.0]], [[0.01, 0.0], [0.01, 0.0]], ("front", "undecided"), (None, "a"), sources),
             counts=np.full(2, 25),
         )
-        practical, _ = judged(proven, sources)
+        practical, _ = judged(proven)
         assert practical.verdicts == ("front", "dominated" if exact else "undecided")
-        assert stuck(proven, practical, sources) == ([] if exact else [1]), "more runs would not help"
+        assert stuck(proven, practical) == ([] if exact else [1]), "more runs would not help"
 
 
 def test_drift_of_many_runs_is_bounded() -> None:
-    study = Study(["a"], [Metric("time", "min", eps=0.02)], sigma=1.0, storage="memory")
-    study.tell_frame({"arm": ["a"] * 20_000, "time": (np.arange(20_000) / 20_000).tolist()})
-    (found,) = drift(study, [source_of("time", {"time": "2%"})])
+    source = source_of("time", {"time": "2%"})
+    study = Study(["a"], [source.metric], sigma=1.0, storage="memory")
+    study.tell_frame({"arm": ["a"] * 20_000, "time": np.exp(np.arange(20_000) / 20_000).tolist()})
+    (found,) = drift(study, [source])
     assert found.startswith("time drifted by +17")
 
 
@@ -909,10 +908,10 @@ def test_a_block_has_what_bears_on_the_undecided() -> None:
     logs = np.log([[10.0, 5.0], [10.1, 5.0], [1.0, 50.0], [40.0, 50.0], [10.2, 7.0]])
     verdicts = ("undecided", "front", "front", "dominated", "front")
     proven = table(logs, np.full((5, 2), 0.05), verdicts, ("b", None, None, "a", None))
-    assert block(proven, [], SOURCES) == ["a", "b"], "c and e are far, d is out"
-    assert block(proven, [Doubt(0, 2, 3.0)], SOURCES) == ["a", "b", "c"]
+    assert block(proven, []) == ["a", "b"], "c and e are far, d is out"
+    assert block(proven, [Doubt(0, 2, 3.0)]) == ["a", "b", "c"]
     unknown = table(logs, np.full((5, 2), np.inf), ("undecided",) * 5, (None,) * 5)
-    assert block(unknown, [], SOURCES) == list("abcde")
+    assert block(unknown, []) == list("abcde")
 
 
 def test_a_machine_that_wanders_does_not_change_verdicts() -> None:
@@ -928,7 +927,7 @@ def test_a_machine_that_wanders_does_not_change_verdicts() -> None:
 
         def draw(name: str, rng: Any = rng, level: Any = level) -> list[float]:
             level[0] += 0.02 * rng.standard_normal()
-            return [means[name[-1]] + level[0] + 0.06 * rng.standard_normal()]
+            return [math.exp(means[name[-1]] + level[0] + 0.06 * rng.standard_normal())]
 
         options = options_of(["true {x}"], {"x": list(means)})
         plan = Plan(tuple(options), (source_of("time", {"time": "5%"}),), algorithm=Scout(noise="unknown"), seed=seed)
@@ -949,9 +948,9 @@ def test_a_machine_that_wanders_does_not_change_verdicts() -> None:
 )
 def test_pointless_by_the_words(values: list[tuple[float, float]], radius: float) -> None:
     """Dominated: the named rival is better in some metric and in none worse by more than eps, whatever the truth is."""
-    logs, eps = np.log(np.array(values, float)), np.array([source.eps for source in SOURCES])
+    logs, eps = np.log(np.array(values, float)), np.array([source.metric.tolerance for source in SOURCES])
     K = len(logs)
-    practical, doubts = judged(table(logs, np.full((K, 2), radius), ("front",) * K, (None,) * K), SOURCES)
+    practical, doubts = judged(table(logs, np.full((K, 2), radius), ("front",) * K, (None,) * K))
     for k, (verdict, rival) in enumerate(zip(practical.verdicts, practical.rivals, strict=True)):
         if verdict == "dominated":
             least_lead = (logs[k] - radius) - (logs[practical.arms.index(rival or "")] + radius)
@@ -973,7 +972,7 @@ def test_ties_in_one_metric_are_no_way_onto_the_front(folder: Path, features: li
     how += ["--exact", "same"]
     done = bench("-L", "mean=10,14,10.1", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--json", *features)
     assert done.exit_code == 0, done.output
-    verdicts = {option["name"]: option["verdict"] for option in json.loads(done.stdout)["options"]}
+    verdicts = {option["option"]: option["verdict"] for option in json.loads(done.stdout)["options"]}
     assert verdicts["mean=14"] == "dominated"
     assert "front" in verdicts.values()
 

@@ -79,9 +79,9 @@ def test_demo_says_what_it_assumes_and_what_the_rows_prove(tmp_path: Path) -> No
     assert "Measuring all options equally often, with one sigma for all, would have taken" in shown
     read = json.loads(run("demo", *file, "--json").output)
     assert read["rows"]["verdicts"] == {"a": "undecided", "b": "dominated", "c": "undecided"}
-    assert "variance unknown" in read["rows"]["guarantee"]
+    assert "variance unknown" in read["rows"]["guarantee"]["text"]
     largest = json.loads(run("demo", *file, "--sigma", "largest", "--json").output)
-    assert "sigma assumed: the largest within an option" in largest["guarantee"]
+    assert "sigma assumed: the largest within an option" in largest["guarantee"]["text"]
     unknown = run("demo", *file, "--sigma", "unknown", "--out", str(tmp_path / "front.png"))
     assert "noise assumed to be normal, variance unknown" in unknown.output
     assert "equally often" not in unknown.output
@@ -143,7 +143,7 @@ def test_compare_with_another_goal() -> None:
     assert done.exit_code == 0, done.output
     refused = run("compare", "s5", "--goal", "everything")
     assert refused.exit_code == 2
-    assert "goal must be 'front', 'cover' or a number" in refused.output
+    assert "goal must be 'front', 'cover', 'practical' or a number" in refused.output
 
 
 def test_compare_says_when_runs_were_cut_off() -> None:

@@ -82,7 +82,7 @@ def test_a_whole_study(folder: Path) -> None:
     whole = read("front", "--json")
     assert whole["front"] == ["small", "large"]
     assert whole["done"] is True
-    assert "probability 95%" in whole["guarantee"]
+    assert "probability 95%" in whole["guarantee"]["text"]
     assert json.loads(run("ask", "--json").stdout) == []
     assert read("ask", "--arm", "old", "--json")[0]["arm"] == "old"
     assert "unknown arm 'older'; did you mean 'old'" in run("ask", "--arm", "older").output
@@ -105,8 +105,8 @@ def test_status_says_what_is_still_needed() -> None:
     status = read("status", "--json")
     assert status["done"] is False
     assert (status["asked"], status["told"], status["open"], status["budget"]) == (3, 1, 2, None)
-    assert [trial["arm"] for trial in status["open_trials"]] == ["large", "old"]
-    assert status["remaining"] is None  # not every option was measured
+    assert [trial["option"] for trial in status["open_trials"]] == ["large", "old"]
+    assert read("status", "--json", "--forecast")["remaining"] is None  # not every option was measured
     assert {option["verdict"] for option in status["options"]} == {"undecided"}
     shown = ok("status")
     assert "3 undecided; 1 samples\n" in shown
@@ -115,7 +115,7 @@ def test_status_says_what_is_still_needed() -> None:
     for trial in trials[1:]:
         ok("tell", str(trial["trial"]), "--failed", "interrupted")  # what is imported would wait for it
     ok("import", "-", given="arm,quality,cost\n" + "small,0.8,1\nlarge,0.9,3\nold,0.7,2\nsmall,0.81,1.1\n")
-    assert set(read("status", "--json")["remaining"]) == {"samples", "low", "high", "uniform", "by_arm"}
+    assert set(read("status", "--json", "--forecast")["remaining"]) == {"samples", "low", "high", "uniform", "by_arm"}
     shown = ok("status")
     assert "3 undecided; 5 samples; about " in shown
     assert "more runs" in shown
@@ -342,7 +342,7 @@ def test_arms_come_and_go() -> None:
     ok(*NEW)
     assert ok("withdraw", "old", "--reason", "no longer sold").startswith("2 undecided")
     assert "withdrawn: old (no longer sold)" in ok("status")
-    assert read("status", "--json")["withdrawn"] == {"old": "no longer sold"}
+    assert read("status", "--json")["withdrawn"] == [{"option": "old", "kind": "by hand", "reason": "no longer sold"}]
     assert "no longer sold" in ok("explain", "old")
     assert ok("add-arm", "new", "old").startswith("4 undecided")
     assert "Withdrawn" not in ok("export", "--format", "markdown")
@@ -367,7 +367,9 @@ def test_a_guard_takes_options_out() -> None:
     )
     rows = "arm,quality,latency\n" + "a,1,100\nb,2,300\n" * 20
     ok("import", "-", given=rows)
-    assert read("status", "--json")["withdrawn"] == {"b": "breaks latency <= 200"}
+    assert read("status", "--json")["withdrawn"] == [
+        {"option": "b", "kind": "guard", "reason": "breaks latency <= 200"}
+    ]
     assert ok("front") == "a\n"
 
 
@@ -546,7 +548,7 @@ def test_the_loop_in_the_help_is_the_one_in_the_readme() -> None:
         ([*NEW, "--sigma", "much"], "--sigma must be a number or METRIC=NUMBER, got 'much'"),
         ([*NEW, "--guard", "latency < 3"], "a guard must read like 'latency <= 200', got 'latency < 3'"),
         ([*NEW, "--lease", "soon"], "--lease must be a time such as 90, 90s, 30m, 2h or 1d, got 'soon'"),
-        ([*NEW, "--goal", "all"], "goal must be 'front', 'cover' or a number"),
+        ([*NEW, "--goal", "all"], "goal must be 'front', 'cover', 'practical' or a number"),
         ([*NEW, "--arm", "small"], "names of arms must differ, got 'small' twice"),
         ([*NEW, "--algorithm", "multi-pfi"], "sigma of a study"),
         ([*NEW, "--context", "size"], "contexts of a study must be columns of a frame"),

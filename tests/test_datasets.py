@@ -324,7 +324,7 @@ def test_another_sigma() -> None:
         InvalidInput, match="sigma of problem 'compressors' must be 'each', 'largest' or 'unknown', got 1"
     ):
         ps.problems.load("compressors", sigma=1)
-    assert not ps.problems.load("compressors", sigma="unknown").knows_sigma
+    assert not ps.problems.load("compressors", sigma="unknown").statement.knows_sigma
 
 
 def test_the_groups_of_sw_llvm_come_with_the_library() -> None:

@@ -19,6 +19,7 @@ from paretoscout.audit.doors import BOUNDS, DOORS, NOTHING, SIGMA, Crew, DoorCas
 from paretoscout.audit.measure import BROKEN, KEPT, Row
 from paretoscout.cli.main import main
 from paretoscout.errors import NotSupported
+from paretoscout.guarantee import Guarantee
 from paretoscout.verdicts import VerdictTable
 
 
@@ -92,10 +93,10 @@ def table(options: Options, *verdicts: str) -> VerdictTable:
         metrics=(),
         verdicts=verdicts,
         rivals=(None,) * n,
-        estimates=np.zeros((n, 1)),
-        radii=np.zeros((n, 1)),
+        centres=np.zeros((n, 1)),
+        widths=np.zeros((n, 1)),
         counts=np.ones(n, np.int64),
-        guarantee="",
+        guarantee=Guarantee("front", None, (), ()),
     )
 
 

@@ -54,11 +54,11 @@ def name_of(settings: Settings) -> str:
 def suited(problem: ps.Problem, settings: Settings) -> ps.Problem:
     """Give arms contexts of their own where an algorithm wants some, and the first metric where it wants just one."""
     if problem.contexts is None and getattr(settings, "model", None) == "robust":
-        problem = replace(problem, contexts=np.eye(len(problem.arms)))
+        problem = problem.replace(contexts=np.eye(len(problem.arms)))
     if resolve(settings)[0].one_metric:
         theta = None if problem.theta is None else problem.theta[:, :1]
-        problem = replace(
-            problem, metrics=problem.metrics[:1], means=problem.means[:, :1], sigma=problem.sigma[:, :1], theta=theta
+        problem = problem.replace(
+            metrics=problem.metrics[:1], means=problem.means[:, :1], sigma=problem.sigma[:, :1], theta=theta
         )
     return problem
 
@@ -74,7 +74,7 @@ def simulate(problem: ps.Problem, settings: Settings, **how: Any) -> ps.Result:
 
 
 def session_on(settings: Settings, eps: float = 0.3, seed: int = 0) -> Session:
-    setup, _ = setup_of(suited(EASY, settings), settings, eps, 0.1, **plan(settings))
+    setup = setup_of(suited(EASY, settings).asked(eps, 0.1, **plan(settings)), settings)
     return Session(settings, setup, seed)
 
 
@@ -116,7 +116,7 @@ def test_solves_an_easy_problem(settings: Settings) -> None:
 @contenders
 def test_one_sigma_for_all_arms_is_the_same_for_each(settings: Settings) -> None:
     one = simulate(EASY, settings, eps=0.3, replicates=1, max_samples=30)
-    each = simulate(replace(EASY, sigma=np.full((4, 2), 0.05)), settings, eps=0.3, replicates=1, max_samples=30)
+    each = simulate(EASY.replace(sigma=np.full((4, 2), 0.05)), settings, eps=0.3, replicates=1, max_samples=30)
     for name in ("samples", "regret", "fronts", "pulls", "regret_curves", "sigma"):
         np.testing.assert_array_equal(getattr(one, name), getattr(each, name))
     assert one.guarantee == each.guarantee
@@ -125,7 +125,7 @@ def test_one_sigma_for_all_arms_is_the_same_for_each(settings: Settings) -> None
 @contenders
 def test_who_knows_one_sigma_takes_the_largest(settings: Settings) -> None:
     problem = suited(EASY, settings)
-    setup, _ = setup_of(problem, settings, 0.3, 0.1, **plan(settings))
+    setup = setup_of(problem.asked(0.3, 0.1, **plan(settings)), settings)
     if setup.sigma is None or session_on(settings).kernels.each_sigma:
         return
     spread = np.linspace(0.0, 1.0, setup.n_arms)[:, None]  # noise of the first arm: none

@@ -282,7 +282,7 @@ def test_evidence_of_unknown_noise_keeps_its_promise_under_adversarial_sampling(
 
 def test_the_linear_state_is_least_squares() -> None:
     problem = ps.problems.load("s5")
-    setup, _ = setup_of(problem, Scout(), 0.0, 0.001)
+    setup = setup_of(problem.asked(0.0, 0.001), Scout())
     session = Session(Scout(), setup)
     assert isinstance(session.state, scout_linear.LinearScoutState)
     rng = np.random.default_rng(0)
@@ -312,7 +312,7 @@ def test_contexts_that_do_not_span_and_equal_contexts() -> None:
 
 
 def test_tabular_evidence_leaves_the_pilot_out() -> None:
-    setup, _ = setup_of(ps.problems.load("four-arms"), Scout(), 0.1, 0.1)
+    setup = setup_of(ps.problems.load("four-arms").asked(0.1, 0.1), Scout())
     session = Session(Scout(), setup)
     assert isinstance(session.state, scout_tabular.ScoutState)
     for value in (7.0, 1.0, 3.0):
@@ -323,7 +323,7 @@ def test_tabular_evidence_leaves_the_pilot_out() -> None:
 
 
 def test_nothing_is_eliminated_before_all_pilots_are_in() -> None:
-    setup, _ = setup_of(ps.problems.gaussian([[9.0], [0.0], [5.0]], sigma=0.1), Scout(), 0.1, 0.1)
+    setup = setup_of(ps.problems.gaussian([[9.0], [0.0], [5.0]], sigma=0.1).asked(0.1, 0.1), Scout())
     session = Session(Scout(), setup)
     for _ in range(50):
         session.add(0, [9.0])
@@ -343,7 +343,7 @@ def test_all_but_equal_contexts_are_equal() -> None:
 
 
 def test_missing_metrics_count_for_what_they_say() -> None:
-    setup, _ = setup_of(ps.problems.load("four-arms"), Scout(), 0.1, 0.1)
+    setup = setup_of(ps.problems.load("four-arms").asked(0.1, 0.1), Scout())
     session = Session(Scout(), setup)
     for _ in range(3):
         session.add(0, [1.0, np.nan], np.array([True, False]))

@@ -199,10 +199,11 @@ def test_twin_noise_free_s5_with_a_budget() -> None:
 
 def run_both(problem: ps.Problem, settings: Any, twin: NaiveGEGE, eps: Any, budget: int | None, seed: int) -> Session:
     """Ask both, tell both the same, compare arm by arm and round by round."""
-    setup, units = setup_of(problem, settings, eps, 0.1, budget=budget)
+    asked = problem.asked(eps, 0.1, budget=budget)
+    setup, units = setup_of(asked, settings), asked.units
     session = Session(settings, setup, seed)
     noise = np.random.default_rng(seed)
-    means, sigma = units.oriented(problem.means), problem.sigma[0] / units.scales
+    means, sigma = units.oriented(problem.means), problem.sigma[0] / units.divisors
     while twin.active:
         outcomes = means[twin.arms] + sigma * noise.standard_normal((len(twin.arms), len(sigma)))
         asked = []
@@ -241,12 +242,12 @@ CASES = [
 @pytest.mark.parametrize(("problem", "eps", "how"), CASES)
 def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str, Any]) -> None:
     settings = GEGE(**how)
-    _, units = setup_of(problem, settings, eps, 0.1)
-    sigma = problem.sigma[0] / units.scales
+    units = problem.asked(eps, 0.1).units
+    sigma = problem.sigma[0] / units.divisors
     scale = np.full(len(sigma), 1.0 if "constants" in how else 16.0) * (1.0 if "constants" in how else problem.sigma[0])
     scale = np.full(len(sigma), how["scale"]) if "scale" in how else scale
     X = np.eye(len(problem.arms)) if problem.contexts is None else whiten(problem.contexts)
-    twin = NaiveGEGE(X, sigma, scale / units.scales, units.eps, 0.1, "constants" in how)
+    twin = NaiveGEGE(X, sigma, scale / units.divisors, units.eps, 0.1, "constants" in how)
     session = run_both(problem, settings, twin, eps, None, seed=4)
     if settings.sound:
         verdicts = session.verdicts()

@@ -65,7 +65,7 @@ class NaiveKernelUCB:
 def setup_for(problem: ps.Problem, budget: int = 60, eps: Any = 0.1, **changes: Any) -> Setup:
     from paretoscout.start import setup_of
 
-    return setup_of(problem, KernelUCB(), eps, 0.1, budget=budget)[0]
+    return setup_of(problem.asked(eps, 0.1, budget=budget), KernelUCB())
 
 
 @kernels
@@ -123,17 +123,17 @@ def test_equals_the_twin_decision_by_decision(title: str, eps: float | None) -> 
     assert features is not None
     twin = NaiveKernelUCB(features @ features.T, L, settings.regularisation, algorithm_stream(7))
     rng = np.random.default_rng(0)
-    norm = np.full(L, setup.theta_max) if settings.norm is None else np.array(settings.norm) / setup.scales
+    norm = np.full(L, setup.theta_max) if settings.norm is None else np.array(settings.norm) / setup.divisors
     for t in range(60):
         assert setup.sigma is not None
         eta = twin.anytime(setup.sigma[0], 0.1, norm)
         if settings.exploration is not None:
-            eta = np.full(L, settings.exploration) / setup.scales
+            eta = np.full(L, settings.exploration) / setup.divisors
         question = session.ask()
         assert question.arm == twin.ask(eta), f"sample {t + 1}"
         outcome = problem.means[question.arm] + problem.sigma[0] * rng.standard_normal(L)
-        session.tell(question, outcome / setup.scales)
-        twin.tell(question.arm, outcome / setup.scales)
+        session.tell(question, outcome / setup.divisors)
+        twin.tell(question.arm, outcome / setup.divisors)
     np.testing.assert_allclose(session.state.means, twin.mean_and_deviation()[0], atol=1e-9)
     assert session.done
 

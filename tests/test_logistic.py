@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ def test_means_sigma_and_bounds() -> None:
     np.testing.assert_array_equal(problem.sigma, np.full((3, 2), 0.5))
     assert [metric.bounds for metric in problem.metrics] == [(0.0, 1.0)] * 2
     assert problem.link == "logistic"
-    assert "0 or 1" in problem.noise
+    assert "0 or 1" in problem.statement.noise
     units = problem.units([0.1, 0.2])
     assert problem.theta_max(units) == pytest.approx(np.linalg.norm(THETA, axis=0).max()), "in no metric's unit"
     far = ps.problems.logistic([[1000.0]], [[1.0, -1.0]])
@@ -72,7 +71,7 @@ def test_the_built_in_problem() -> None:
 
 def test_who_knows_no_link_is_told_no_parameters() -> None:
     problem = ps.problems.load("logistic-12")
-    setup, _ = setup_of(problem, ps.algorithms.PFIwR(), 0.1, 0.1)
+    setup = setup_of(problem.asked(0.1, 0.1), ps.algorithms.PFIwR())
     assert setup.link == "logistic"
     with pytest.raises(InvalidInput, match="theta_max of PFIwR must be given"):
         ps.simulate(problem, "pfiwr", eps=0.1, replicates=1)
@@ -87,8 +86,11 @@ def test_who_knows_no_link_is_told_no_parameters() -> None:
             "bounds of metric 'a' of problem 'logistic' must be 0 and 1",
         ),
         (lambda: ps.problems.load("logistic-12", sigma=1.0), "must be left out, for its outcomes are 0 or 1"),
-        (lambda: replace(ps.problems.load("s5"), link="probit"), "link of problem 's5' must be 'identity' or"),
-        (lambda: replace(ps.problems.load("four-arms"), link="logistic"), "where contexts or theta are not given"),
+        (
+            lambda: ps.problems.load("s5").replace(model="probit"),
+            "model of problem 's5' must be 'none', 'linear' or 'logistic'",
+        ),
+        (lambda: ps.problems.load("four-arms").replace(model="logistic"), "where contexts or theta are not given"),
     ],
 )
 def test_bad_input_is_refused(call: Any, message: str) -> None:

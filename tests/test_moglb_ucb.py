@@ -142,7 +142,8 @@ INSTANCES: dict[str, tuple[MoglbUCB, ps.Problem, Any]] = {
 def test_equals_the_twin_decision_by_decision(title: str) -> None:
     settings, problem, eps = INSTANCES[title]
     T, L = 120, len(problem.metrics)
-    setup, units = setup_of(problem, settings, eps, 0.1, budget=T)
+    asked = problem.asked(eps, 0.1, budget=T)
+    setup, units = setup_of(asked, settings), asked.units
     session = Session(settings, setup, seed=3)
     contexts = np.eye(len(problem.arms)) if problem.contexts is None else problem.contexts
     longest = np.linalg.norm(contexts, axis=1).max()
@@ -154,7 +155,7 @@ def test_equals_the_twin_decision_by_decision(title: str) -> None:
     if logistic:
         reach = np.full(L, 2.0)
     elif settings.reward_bound is not None:
-        reach = D + np.full(L, settings.reward_bound) / units.scales
+        reach = D + np.full(L, settings.reward_bound) / units.divisors
     else:
         reach, level = 2 * D + setup.sigma[0] * np.sqrt(2 * np.log(4 * L * T / 0.1)), 2 * level
     twin = NaiveMoglb(
@@ -201,7 +202,8 @@ def test_learns_logistic_rewards() -> None:
     settings = MoglbUCB(width_scale=0.03)
     result = ps.simulate(problem, settings, eps=0.05, budget=20_000, replicates=5)
     assert result.regret.mean() < 0.3 * 20_000 * ps.gaps(problem.means).star.mean()
-    setup, units = setup_of(problem, settings, 0.05, 0.1, budget=20_000)
+    asked = problem.asked(0.05, 0.1, budget=20_000)
+    setup, units = setup_of(asked, settings), asked.units
     session = Session(settings, setup)
     rng = np.random.default_rng(0)
     while not session.done:

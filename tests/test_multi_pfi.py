@@ -38,7 +38,7 @@ def test_noise_free_s5(
 ) -> None:
     """Arms are counted from 1, as in the table this is taken from; an event's round is the arm's last pull."""
     exact = ps.problems.gaussian(S5, sigma=0.0)
-    setup, _ = setup_of(exact, MultiPFI(sigma=0.1), eps, 0.1)
+    setup = setup_of(exact.asked(eps, 0.1), MultiPFI(sigma=0.1))
     session = Session(MultiPFI(sigma=0.1), setup)
     seen: dict[int, dict[int, int]] = {DOMINATED: {}, FRONT: {}}
     while not session.done:
@@ -78,7 +78,7 @@ def test_samples_with_noise(eps: float, mean: float) -> None:
 
 def test_results_known_beforehand_count() -> None:
     """Imported data is used: no arm is asked for again before the others have caught up."""
-    setup, _ = setup_of(ps.problems.load("s5"), MultiPFI(), 0.05, 0.1)
+    setup = setup_of(ps.problems.load("s5").asked(0.05, 0.1), MultiPFI())
     session = Session(MultiPFI(), setup)
     for _ in range(10):
         session.add(2, S5[2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import paretoscout as ps
-from paretoscout.study.outlook import remaining
+from paretoscout.study.forecast import remaining
 
 #: Mean and noise: a and b are near each other and quiet, c is far off and loud.
 TRUTH = {"a": (1.0, 0.02), "b": (0.95, 0.02), "c": (-40.0, 5.0)}
@@ -17,7 +17,7 @@ def test_the_noise_of_one_option_is_not_expected_of_the_others() -> None:
     rng = np.random.default_rng(3)
     arms = list(TRUTH) * 4
     study.tell_frame({"arm": arms, "quality": [TRUTH[arm][0] + TRUTH[arm][1] * rng.normal() for arm in arms]})
-    with study._reading() as replica:
+    with study.log.reading() as replica:
         expected = remaining(replica, 16, seconds=600.0)
     told = 0
     while not study.done:

@@ -12,9 +12,10 @@ import pytest
 
 from paretoscout import plots
 from paretoscout.errors import InvalidInput, MissingExtra, UnknownName
+from paretoscout.guarantee import Guarantee
 from paretoscout.plots.data import spans
-from paretoscout.problem import Metric
 from paretoscout.simulation.results import Result
+from paretoscout.statement import Metric
 from paretoscout.verdicts import VerdictTable
 
 INF = float("inf")
@@ -31,10 +32,10 @@ def table(
         metrics=tuple(metrics),
         verdicts=tuple(words[letter] for letter in verdicts),
         rivals=(None,) * len(values),
-        estimates=values,
-        radii=np.broadcast_to(np.array(radii, dtype=float), values.shape),
+        centres=values,
+        widths=np.broadcast_to(np.array(radii, dtype=float), values.shape),
         counts=np.full(len(values), 10),
-        guarantee="all verdicts right with probability 95% (sigma given)",
+        guarantee=Guarantee("front", 0.95, (), ("sigma given",)),
     )
 
 
@@ -78,7 +79,7 @@ def result(algorithm: str = "uniform", settings: dict[str, Any] | None = None, *
         "assumed": "sigma given",
         "guarantee": "none",
         "sigma": np.ones(2),
-        "scales": np.ones(2),
+        "divisors": np.ones(2),
         "eps": np.zeros(2),
         "delta": 0.1,
         "seed": 0,

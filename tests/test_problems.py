@@ -36,7 +36,7 @@ def test_table_from_any_frame(frame: Any) -> None:
     np.testing.assert_array_equal(problem.sigma, [[1, 1], [0, 1], [1, 1]])
     np.testing.assert_array_equal(problem.contexts, [[7], [8], [9]])
     assert [metric.direction for metric in problem.metrics] == ["max", "min"]
-    assert "assumed" in problem.noise
+    assert "assumed" in problem.statement.noise
     result = ps.simulate(problem, replicates=20, max_samples=400, eps=2.0)
     assert result.fronts.shape == (20, 3)
 
@@ -45,12 +45,11 @@ def test_what_is_assumed_of_the_noise_of_a_table() -> None:
     def stated(sigma: str) -> ps.Problem:
         return ps.problems.table(ROWS, arm="model", metrics=METRICS, sigma=sigma)
 
-    drawn = "recorded rows, drawn with replacement"
     np.testing.assert_array_equal(stated("largest").sigma, np.ones((3, 2)))
-    assert stated("largest").noise == f"sigma assumed: the largest within an option; {drawn}"
-    assert stated("each").noise == f"sigma assumed: each option's own, from its rows; {drawn}"
+    assert stated("largest").statement.noise == "sigma assumed: the largest within an option"
+    assert stated("each").statement.noise == "sigma assumed: each option's own, from its rows"
     np.testing.assert_array_equal(stated("unknown").sigma, np.full((3, 2), np.nan))
-    assert not stated("unknown").knows_sigma
+    assert not stated("unknown").statement.knows_sigma
     constant = ps.problems.table({"a": ["x"] * 3 + ["y"] * 2, "m": [0.1] * 3 + [1, 2]}, arm="a", metrics={"m": "max"})
     assert constant.sigma[0, 0] == 0.0, "not a rounding error"
 
@@ -106,20 +105,20 @@ def test_units_go_there_and_back(directions: list[str], eps: list[float], values
     metrics = [ps.Metric(f"m{i}", direction, eps[i]) for i, direction in enumerate(directions)]
     units = ps.problems.gaussian([values], sigma=1, metrics=metrics).units()
     oriented = units.oriented(np.array([values]))
-    np.testing.assert_allclose(units.original(oriented), [values], rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(units.natural(units.undirected(oriented)), [values], rtol=1e-12, atol=1e-300)
     for i, metric in enumerate(metrics):
         scale = eps[i] or 1.0
-        assert units.scales[i] == scale
+        assert units.divisors[i] == scale
         assert units.eps[i] == (1.0 if eps[i] else 0.0)
         assert oriented[0, i] == pytest.approx(values[i] / scale * (1 if metric.direction == "max" else -1))
 
 
 def test_one_eps_for_all_keeps_the_units() -> None:
     problem = ps.problems.gaussian([[1, 2]], sigma=1, metrics=[ps.Metric("a", eps=3), ps.Metric("b")])
-    np.testing.assert_array_equal(problem.units(0.5).scales, [1, 1])
+    np.testing.assert_array_equal(problem.units(0.5).divisors, [1, 1])
     np.testing.assert_array_equal(problem.units(0.5).eps, [0.5, 0.5])
-    np.testing.assert_array_equal(problem.units().scales, [3, 1])
-    np.testing.assert_array_equal(problem.units({"b": 2}).scales, [3, 2])  # the others keep their own
+    np.testing.assert_array_equal(problem.units().divisors, [3, 1])
+    np.testing.assert_array_equal(problem.units({"b": 2}).divisors, [3, 2])  # the others keep their own
     np.testing.assert_array_equal(problem.units({"a": 0, "b": 2}).eps, [0, 1])
 
 

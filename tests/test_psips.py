@@ -174,7 +174,7 @@ def test_constants_of_the_published_rule(t: int, delta: float, M: float, c: floa
 
 
 def session_on(problem: ps.Problem, settings: PSIPS, eps: Any = 0.0) -> Session:
-    return Session(settings, setup_of(problem, settings, eps, 0.1)[0])
+    return Session(settings, setup_of(problem.asked(eps, 0.1), settings))
 
 
 @pytest.mark.parametrize("model", ["linear", "tabular"])
@@ -234,9 +234,10 @@ CASES = [
 @pytest.mark.parametrize(("problem", "eps", "how"), CASES)
 def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str, Any]) -> None:
     settings = PSIPS(**how)
-    setup, units = setup_of(problem, settings, eps, 0.1)
+    asked = problem.asked(eps, 0.1)
+    setup, units = setup_of(asked, settings), asked.units
     session = Session(settings, setup)
-    sigma = problem.sigma[0] / units.scales
+    sigma = problem.sigma[0] / units.divisors
     means = units.oriented(problem.means)
     tabular = problem.contexts is None
     # the kernel's coordinates: in others the same normal numbers would give other draws

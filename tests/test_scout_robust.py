@@ -72,7 +72,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
     X = np.column_stack([np.ones(8), np.linspace(-1, 1, 8)])
     means = X @ np.random.default_rng(3).normal(size=(2, 2)) + 2.0 * (np.arange(8) % 2)[:, None]
     problem = ps.problems.gaussian(means, sigma=0.5, contexts=X)
-    setup, _ = setup_of(problem, Scout(model="robust"), 0.3, 0.1)
+    setup = setup_of(problem.asked(0.3, 0.1), Scout(model="robust"))
     session = Session(Scout(model="robust"), setup)
     noise = np.random.default_rng(0)
     while not session.done:
@@ -110,8 +110,8 @@ def test_verdicts_say_what_they_rest_on() -> None:
     problem = partly_linear(0.03)
     problem = ps.problems.gaussian(problem.means, 0.5, contexts=problem.contexts, metrics=metrics)
     *_, table = watch(problem, Scout(model="robust", misfit=0.03), seed=3)
-    assert "means linear in the contexts up to a misfit of 0.03" in table.guarantee
-    assert "up to 0.2 km/h of speed and 0.4 of cost" in table.guarantee
+    assert "means linear in the contexts up to a misfit of 0.03" in str(table.guarantee)
+    assert "up to 0.2 km/h of speed and 0.4 of cost" in str(table.guarantee)
     assert table.survives is not None
     by_model = np.isfinite(table.survives[:, 0])
     assert by_model.any()
@@ -132,7 +132,7 @@ def test_bias_is_what_the_misfit_can_do_to_an_estimate() -> None:
     """The largest change of an estimated difference less the true one, over all misfits of at most 1, by enumeration."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(6, 2))
-    setup, _ = setup_of(ps.problems.gaussian(X @ np.eye(2), 2.0, contexts=X), Scout(model="linear"), 0.0, 0.001)
+    setup = setup_of(ps.problems.gaussian(X @ np.eye(2), 2.0, contexts=X).asked(0.0, 0.001), Scout(model="linear"))
     session = Session(Scout(model="linear"), setup)
     for _ in range(40):
         question = session.ask()
@@ -187,7 +187,7 @@ def test_evidence_of_misfit_is_the_minimum_over_all_parameters(seed: int, misfit
     X = rng.normal(size=(6, 2))
     means = X @ rng.normal(size=(2, 1)) + rng.normal(0, 1.5, (6, 1))
     scout = Scout(model="robust", misfit=misfit)
-    setup, _ = setup_of(ps.problems.gaussian(means, 1.0, contexts=X), scout, 0.0, 0.1)
+    setup = setup_of(ps.problems.gaussian(means, 1.0, contexts=X).asked(0.0, 0.1), scout)
     session = Session(scout, setup)
     for arm in np.tile(np.arange(6), 8):
         session.add(int(arm), means[arm] + rng.standard_normal(1))

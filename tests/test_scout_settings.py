@@ -204,7 +204,7 @@ def test_bounds_on_one_metric_are_used_with_contexts_too(model: str) -> None:
     while not replicate.finished:
         replicate.advance(3_000)
     linear = replicate.state.linear if model == "robust" else replicate.state
-    assert linear.sigma[0] * run.units.scales[0] == 0.5
+    assert linear.sigma[0] * run.units.divisors[0] == 0.5
     assert linear.sigma_bounded.all()
     status = replicate.verdicts().status
     assert status[3] != DOMINATED
@@ -238,7 +238,7 @@ def test_bounds_are_checked() -> None:
     with pytest.raises(InvalidInput, match="its noise is normal, which knows no bounds"):
         ps.problems.gaussian([[0.0]], 1.0, metrics=[ps.Metric("a", bounds=(0, 1))])
     problem = ps.problems.table(rates(), arm="arm", metrics=[ps.Metric("a", "min", eps=0.1, bounds=(0, 1))])
-    setup, _ = setup_of(problem, Scout(noise="unknown"), None, 0.1)
+    setup = setup_of(problem.asked(None, 0.1), Scout(noise="unknown"))
     assert setup.bounds is not None
     np.testing.assert_allclose(setup.bounds, [[-10, 0]])  # smaller is better, in units of eps
     session = Session(Scout(noise="unknown"), setup)
@@ -274,7 +274,7 @@ def test_the_bound_on_sigma_holds_and_tightens() -> None:
             replicate.advance(1_000)
         assert isinstance(replicate.state, scout_linear.LinearScoutState)
         assert replicate.state.sigma_bounded[0] == 1
-        last.append(replicate.state.sigma[0] * run.units.scales[0])  # a running minimum
+        last.append(replicate.state.sigma[0] * run.units.divisors[0])  # a running minimum
         too_small += last[-1] < 1.0
     assert too_small <= int(binom.ppf(1 - 1e-4, 200, 0.01))
     assert np.median(last) ** 2 < 4 / 3

@@ -86,7 +86,7 @@ def test_eps_per_metric_is_the_unit() -> None:
     by_hand = ps.simulate(scaled, "multi-pfi", eps=1.0, replicates=5, seed=2)
     np.testing.assert_array_equal(by_metric.samples, by_hand.samples)
     np.testing.assert_allclose(by_metric.regret, by_hand.regret)
-    np.testing.assert_array_equal(by_metric.scales, eps)
+    np.testing.assert_array_equal(by_metric.divisors, eps)
     np.testing.assert_array_equal(by_metric.eps, [1.0, 1.0])
 
 
@@ -237,7 +237,7 @@ def test_clopper_pearson() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"delta": 0.0}, "delta of a run on problem 's5' must be a finite number above 0 and below 1, got 0.0"),
+        ({"delta": 0.0}, "delta of problem 's5' must be a finite number above 0 and below 1, got 0.0"),
         ({"delta": 1.0}, "delta of"),
         ({"delta": "0.1"}, "delta of"),
         ({"max_samples": 10**30}, "max_samples"),

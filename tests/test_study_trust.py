@@ -40,7 +40,7 @@ from paretoscout.storage.sql import SQLStorage
 from paretoscout.storage.upkeep import backup, restore
 from paretoscout.streams import environment_stream
 from paretoscout.study import Study, Trial
-from paretoscout.study import study as study_module
+from paretoscout.study import log as log_module
 from paretoscout.study.replica import Replica
 from paretoscout.study.spec import StudySpec
 
@@ -98,7 +98,7 @@ def test_decisions_of_a_live_study_equal_those_of_the_simulation(
         trial = study.ask()
         means = problem.means[problem.arms.index(trial.arm)]
         study.tell(trial, dict(zip(names, means + SIGMA * noise.standard_normal(len(names)), strict=True)))
-    with study._reading() as replica:
+    with study.log.reading() as replica:
         verdicts = replica.session.verdicts()
     assert study.done == result.stopped[0]
     np.testing.assert_array_equal(verdicts.counts, result.pulls[0])
@@ -221,7 +221,7 @@ class Life(RuleBasedStateMachine):
         self.study = Study(
             list(MEANS), metrics, sigma=1.0, storage=self.storage, lease=100.0, seed=seed, algorithm=algorithm
         )
-        self.study._clock = self.clock
+        self.study.log.clock = self.clock
         self.scout = algorithm == "scout"
         self.arms = list(MEANS)
         self.withdrawn: set[str] = set()
@@ -302,7 +302,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def reload(self) -> None:
         self.study = Study.load(storage=self.storage)
-        self.study._clock = self.clock
+        self.study.log.clock = self.clock
 
     @rule(data=st.data())
     def bring_data(self, data: st.DataObject) -> None:
@@ -365,7 +365,7 @@ class Life(RuleBasedStateMachine):
         assert list(table.arms) == present
         heard = Counter(arm for turn, arm in self.evidence if turn < min(self.asked, default=math.inf))
         assert table.counts.tolist() == [heard[arm] for arm in present], "nothing is lost or doubled by the algorithm"
-        with study._reading() as replica:
+        with study.log.reading() as replica:
             assert set(replica.again) <= set(replica.session.open)
             assert replica.session.pending.sum() == len(replica.session.open)
 
@@ -387,14 +387,14 @@ class LifeOnDisk(Life):
 
     def open_storage(self) -> Any:
         self.folder = tempfile.mkdtemp()
-        study_module.SNAPSHOT_EVENTS = 5
+        log_module.SNAPSHOT_EVENTS = 5
         return storage_of(Path(self.folder) / "study.db")
 
     def teardown(self) -> None:
         try:
             super().teardown()
         finally:
-            study_module.SNAPSHOT_EVENTS = 1000
+            log_module.SNAPSHOT_EVENTS = 1000
             if hasattr(self, "folder"):
                 shutil.rmtree(self.folder)
 
@@ -450,7 +450,7 @@ def test_the_cost_of_a_tell_does_not_grow_with_the_number_of_arms_by_its_snapsho
         patch.setattr(Replica, "dump", dump)
         for _ in range(3):
             study.tell_frame({"arm": [f"arm {k % arms}" for k in range(5_000)], "x": [0.0] * 5_000})
-    assert sum(written) / 15_000 <= study_module.SNAPSHOT_BYTES_PER_EVENT * 1.5
+    assert sum(written) / 15_000 <= log_module.SNAPSHOT_BYTES_PER_EVENT * 1.5
 
 
 @pytest.mark.long
@@ -684,7 +684,7 @@ forks.WAIT_SECONDS = 0.1
 entered, leave = threading.Event(), threading.Event()
 
 def stay():
-    with study._writing():
+    with study.log.writing():
         entered.set()
         leave.wait()
 

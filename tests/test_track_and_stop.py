@@ -277,7 +277,7 @@ def test_a_search_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_hedge_finds_the_best_weights() -> None:
     """With the means of T3 known, iterated steps come to (5/14, 5/14, 2/7)."""
-    setup, _ = setup_of(ps.problems.gaussian(T3, 1.0), TrackAndStop(), 0.0, 0.1)
+    setup = setup_of(ps.problems.gaussian(T3, 1.0).asked(0.0, 0.1), TrackAndStop())
     state, _ = init(TrackAndStop(), setup)
     average = np.zeros(3)
     n = 2000
@@ -306,9 +306,10 @@ CASES = [
 @pytest.mark.parametrize(("problem", "eps", "how"), CASES)
 def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str, Any]) -> None:
     settings = TrackAndStop(**how)
-    setup, units = setup_of(problem, settings, eps, 0.1)
+    asked = problem.asked(eps, 0.1)
+    setup, units = setup_of(asked, settings), asked.units
     session = Session(settings, setup)
-    sigma = problem.sigma[0] / units.scales
+    sigma = problem.sigma[0] / units.divisors
     K, L = problem.means.shape
     twin = NaiveTrackAndStop(K, L, units.eps / sigma, 0.1, "stopping" in how, how.get("every", 1))
     noise = np.random.default_rng(1)

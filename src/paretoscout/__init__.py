@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import problems as problems
     from .geometry import M, eps_optimal, gaps, m, pareto_front, pareto_regret, success
-    from .problem import Metric, Problem
+    from .problem import Problem
     from .session import Session
     from .simulation.replicates import simulate
     from .simulation.results import Result, load_result
+    from .statement import Metric
     from .study import Study, analyze
     from .theory import characteristic_time, regret_lower_bound, sample_lower_bound, sample_upper_bound, t_gamma
 

@@ -112,16 +112,16 @@ def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
 
 
 def goal(value: Any) -> str | int:
-    """Return what is asked for: "front", "cover" or a number of arms.
+    """Return what is asked for: "front", "cover", "practical" or a number of arms.
 
     "front": every Pareto-optimal arm, and no arm that is worse than eps. "cover": arms no worse than eps, such that
     every Pareto-optimal arm is at most eps better than one of them. A number k: any k arms no worse than eps, or the
-    whole front where it is smaller.
+    whole front where it is smaller. "practical": every arm but those that are pointless beside another one.
     """
-    if isinstance(value, str) and value in ("front", "cover"):
+    if isinstance(value, str) and value in ("front", "cover", "practical"):
         return value
     if isinstance(value, str):
-        raise InvalidInput(f"goal must be 'front', 'cover' or a number of arms, got {value!r}")
+        raise InvalidInput(f"goal must be 'front', 'cover', 'practical' or a number of arms, got {value!r}")
     return whole("goal, where it is a number of arms,", value, least=1)
 
 

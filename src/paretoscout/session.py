@@ -7,6 +7,7 @@ is checked here; a kernel never sees an arm that does not exist, or a number tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from . import checks
 from .algorithms.contract import Settings, Setup
 from .algorithms.registry import get, resolve
-from .algorithms.states import arrays_of, check_state, with_arrays
+from .algorithms.states import arrays_of, check_state, copy_state, with_arrays
 from .errors import InvalidInput, NotSupported, ParetoscoutError, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
@@ -41,6 +42,15 @@ class Question(NamedTuple):
     number: int
     arm: int
     ticket: FloatArray
+
+
+class Compared(NamedTuple):
+    """interim"""
+
+    lead: FloatArray
+    low: FloatArray
+    high: FloatArray
+    own: bool
 
 
 class Session:
@@ -137,6 +147,24 @@ class Session:
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""
         return self.kernels.verdicts(self.state, self.options)
+
+    def frozen(self) -> Session:
+        """Return it as it is now, to be looked at: what happens here later does not change it."""
+        twin = copy(self)
+        twin.state = copy_state(self.state)
+        return twin
+
+    def compared(self, k: int, j: int) -> Compared:
+        """interim"""
+        verdicts = self.verdicts()
+        lead = verdicts.estimates[j] - verdicts.estimates[k]
+        width = verdicts.radii[j] + verdicts.radii[k]
+        return Compared(lead, lead - width, lead + width, False)
+
+    def nearest(self, k: int) -> list[tuple[int, float]]:
+        """interim"""
+        rival = int(self.verdicts().rival[k])
+        return [] if rival < 0 else [(rival, 1.0)]
 
     def dump(self) -> bytes:
         """Return all there is to know of this session; `Session.load` goes on from it bit for bit."""

@@ -1,47 +1,53 @@
-"""From a problem, eps and delta to what an algorithm is started with."""
+"""From what is asked to what an algorithm is started with: the one place where a `Setup` is made of a `Statement`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from . import checks
 from .algorithms.contract import Settings, Setup
 from .algorithms.registry import available, resolve
 from .errors import InvalidInput, MissingExtra, NotSupported
 from .kernels.arrays import FloatArray
-from .problem import DRAWN, Eps, Problem, Units
+from .problem import Problem
+from .statement import Statement
 
 
-def setup_of(
-    problem: Problem,
-    settings: Settings,
-    eps: Eps | None,
-    delta: float,
-    goal: str | int = "front",
-    budget: int | None = None,
-) -> tuple[Setup, Units]:
-    """Orient and scale the problem; the algorithm is told the problem's sigma unless its settings say otherwise."""
-    units = problem.units(eps)
-    sigma, noise = _noise(problem, settings)
-    setup = Setup(
-        n_arms=len(problem.arms),
-        n_metrics=len(problem.metrics),
+def setup_of(asked: Statement, settings: Settings, *, share: float = 1.0, entered: Sequence[int] | int = 0) -> Setup:
+    """Return what an algorithm is told: values oriented and scaled, sigma as it is known or set.
+
+    share: what of delta is for the algorithm's verdicts. entered: with which addition each arm came, see `Setup`.
+    """
+    units = asked.units
+    sigma = told_sigma(asked, settings)
+    return Setup(
+        n_arms=len(asked.arms),
+        n_metrics=len(asked.metrics),
         eps=units.eps,
-        delta=checks.number(f"delta of a run on problem {problem.name!r}", delta, above=0.0, below=1.0),
-        sigma=None if sigma is None else sigma / units.scales,
-        contexts=problem.contexts,
-        theta_max=problem.theta_max(units),
-        explained=problem.theta is not None,
-        noise=noise,
-        bounds=problem.bounds(units),
-        cost=1.0 if problem.cost is None else problem.cost,  # type: ignore[arg-type]
-        scales=units.scales,
-        link=problem.link,
-        goal=goal,
-        budget=budget,
+        delta=share * asked.delta,
+        sigma=None if sigma is None else sigma / units.divisors,
+        contexts=asked.contexts,
+        theta_max=asked.theta_max,
+        explained=asked.model != "none",
+        bounds=asked.bounds,
+        cost=1.0 if asked.cost is None else asked.cost,  # type: ignore[arg-type]
+        divisors=units.divisors,
+        link="logistic" if asked.model == "logistic" else "identity",
+        goal="front" if asked.goal == "practical" else asked.goal,  # judged from the intervals as well, later
+        budget=asked.budget,
+        exact=np.array([metric.exact for metric in asked.metrics]),
+        entered=np.asarray(entered, np.int64),
     )
-    return setup, units
+
+
+def told_sigma(asked: Statement, settings: Settings) -> FloatArray | None:
+    """Return what the algorithm is told of the noise scale: what its settings say, or what is known; None: nothing."""
+    if settings.sigma is not None:
+        return checks.per_metric(f"sigma of {type(settings).__name__}", settings.sigma, len(asked.metrics))
+    return asked.sigma if settings.knows_noise or not asked.knows_sigma else None
 
 
 def fitting(
@@ -49,7 +55,7 @@ def fitting(
 ) -> tuple[list[Settings], dict[str, str]]:
     """Return the algorithms that can be run on a problem, and why each of the others cannot.
 
-    names: which are looked at; None: all. asked: eps, delta, goal and budget, as for `setup_of`.
+    names: which are looked at; None: all. asked: eps, delta, goal and budget, as for `Problem.asked`.
 
     >>> from paretoscout.problems import load
     >>> chosen, refused = fitting(load("s5"), eps=0.1, delta=0.1)
@@ -57,28 +63,13 @@ def fitting(
     'Scout'
     """
     chosen, refused = [], {}
+    stated = problem.asked(**asked)
     for name in available() if names is None else names:
-        record, settings = resolve(name, noise_given=problem.knows_sigma)
+        record, settings = resolve(name, noise_given=stated.knows_sigma)
         try:
-            record.start(settings, setup_of(problem, settings, **asked)[0])
+            record.start(settings, setup_of(stated, settings))
         except (InvalidInput, NotSupported, MissingExtra) as reason:
             refused[name] = str(reason)
         else:
             chosen.append(settings)
     return chosen, refused
-
-
-def _noise(problem: Problem, settings: Settings) -> tuple[FloatArray | None, str]:
-    """What the algorithm is told of the noise, and how people are told what that rests on."""
-    if not settings.knows_noise:
-        bounded = [metric.name for metric in problem.metrics if metric.bounds is not None]
-        if len(bounded) == len(problem.metrics):
-            return None, "outcomes within their bounds, noise of any kind"
-        within = f"; {', '.join(bounded)}: within bounds, noise of any kind" if bounded else ""
-        normal = "normal noise" if problem.rows is None else "noise assumed to be normal"
-        drawn = "" if problem.rows is None else f"; {DRAWN}"
-        return None, f"{normal}, variance unknown{within}{drawn}"
-    if settings.sigma is None:
-        return problem.sigma, problem.noise
-    sigma = checks.per_metric(f"sigma of {type(settings).__name__}", settings.sigma, len(problem.metrics))
-    return sigma, "sigma set to " + ", ".join(f"{value:g}" for value in dict.fromkeys(sigma.tolist()))

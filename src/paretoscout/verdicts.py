@@ -5,30 +5,26 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
 from .diagnostics import Concern, contradicted
+from .guarantee import Guarantee, difference
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
-from .problem import Metric, Units
+from .statement import Metric, Statement
 
 WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated"}
 
-
+#: Of a logarithm: an interval from a value over e^20 to e^20 times that says nothing.
+MOST_LOG_WIDTH = 20.0
 MODEL_REJECTED = (
     "The contexts do not explain the means within the stated misfit: verdicts that rested on them were reopened, and "
     "what is shown was measured."
 )
-
-
-def amount(value: float, metric: Metric) -> str:
-    """Return a number with its unit."""
-    return f"{value:.3g} {metric.unit}".rstrip()
 
 
 def with_radius(value: float, radius: float) -> str:
@@ -51,40 +47,6 @@ def with_radius(value: float, radius: float) -> str:
     return f"{value:.{digits}f} ±{radius:.{digits}f}"
 
 
-#: What is promised, by what was asked for.
-PROMISES = {"front": "all verdicts right", "cover": "every optimal option returned, or one as good,"}
-
-
-def assumptions(kernels: Kernels, settings: Settings, setup: Setup) -> str:
-    """Return what is assumed of the noise and the means, for people to read."""
-    model = kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
-    taken = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
-    if setup.sigma is not None and not kernels.each_sigma and (np.ptp(setup.sigma, axis=0) > 0).any():
-        taken = "the largest sigma taken for all options"
-    return "; ".join(filter(None, [setup.noise, taken, model]))
-
-
-def shown(value: Any) -> str:
-    """Return a setting as people write it."""
-    if isinstance(value, tuple):
-        return ",".join(map(shown, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def guarantee_of(algorithm: Algorithm, setup: Setup, metrics: Sequence[Metric], units: Units, assumed: str) -> str:
-    """Return in plain words what holds with which probability, up to which differences, and what that rests on."""
-    if not algorithm.guarantees:
-        return f"none: {KINDS[algorithm.kind].format(name=algorithm.name)} ({assumed})"
-    eps = [amount(e, metric) for e, metric in zip(units.eps * units.scales, metrics, strict=True)]
-    if len(set(eps)) == 1 and len(eps) > 1:
-        tolerated = f"{eps[0]} of every metric"
-    else:
-        tolerated = " and ".join(f"{e} of {metric.name}" for e, metric in zip(eps, metrics, strict=True))
-    upto = f", up to {tolerated}" if units.eps.any() else ""
-    promise = PROMISES.get(str(setup.goal), f"{setup.goal} options of the front found")
-    return f"{promise} with probability {100 * (1 - setup.delta):.10g}%{upto} ({assumed})"
-
-
 @dataclass(frozen=True, eq=False)
 class VerdictTable:
     """What is proven of each arm: verdict, by or against whom, estimates and interval half-widths."""
@@ -93,10 +55,10 @@ class VerdictTable:
     metrics: tuple[Metric, ...]
     verdicts: tuple[str, ...]  # "front", "dominated", "undecided"
     rivals: tuple[str | None, ...]  # who dominates the arm, or who comes nearest to that
-    estimates: FloatArray  # (K, L) in the metrics' own units
-    radii: FloatArray  # (K, L) infinite where nothing is known
+    centres: FloatArray  # (K, L) estimates, on the scales on which the metrics are compared
+    widths: FloatArray  # (K, L) half-widths of their intervals there; infinite where nothing is known
     counts: IntArray  # (K,)
-    guarantee: str  # what holds with which probability, and what it rests on
+    guarantee: Guarantee
     survives: FloatArray | None = (
         None  # (K, L) misfit of the model a verdict survives; infinite: measured; NaN: none yet
     )
@@ -109,28 +71,56 @@ class VerdictTable:
     def of(
         cls,
         verdicts: Verdicts,
-        *,
-        arms: Sequence[str],
-        metrics: Sequence[Metric],
-        units: Units,
-        algorithm: Algorithm,
-        setup: Setup,
-        assumed: str,
+        asked: Statement,
+        guarantee: Guarantee,
         basis: Basis | None = None,
     ) -> VerdictTable:
         """Translate what an algorithm said."""
+        units = asked.units
         return cls(
-            arms=tuple(arms),
-            metrics=tuple(metrics),
+            arms=asked.arms,
+            metrics=asked.metrics,
             verdicts=tuple(WORDS[int(code)] for code in verdicts.status),
-            rivals=tuple(None if j < 0 else arms[int(j)] for j in verdicts.rival),
-            estimates=units.original(verdicts.estimates),
-            radii=verdicts.radii * units.scales,
+            rivals=tuple(None if j < 0 else asked.arms[int(j)] for j in verdicts.rival),
+            centres=units.undirected(verdicts.estimates),
+            widths=verdicts.radii * units.divisors,
             counts=verdicts.counts,
-            guarantee=guarantee_of(algorithm, setup, metrics, units, assumed),
-            survives=None if basis is None else basis.survives[:, None] * units.scales,
+            guarantee=guarantee,
+            survives=None if basis is None else basis.survives[:, None] * units.divisors,
             remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
         )
+
+    @property
+    def _natural(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Estimates, lower and upper ends of the intervals, each (K, L) in the metrics' own units."""
+        relative = np.array([metric.relative for metric in self.metrics])
+        widths = np.where(relative & (self.widths > MOST_LOG_WIDTH), np.inf, self.widths)
+        ends = [self.centres, self.centres - widths, self.centres + widths]
+        if relative.any():
+            with np.errstate(over="ignore"):
+                ends = [np.where(relative, np.exp(np.where(relative, end, 0.0)), end) for end in ends]
+            ends[1] = np.where(np.isinf(widths), -np.inf, ends[1])
+        return ends[0], ends[1], ends[2]
+
+    @property
+    def estimates(self) -> FloatArray:
+        """(K, L) in the metrics' own units: means, or geometric means."""
+        return self._natural[0]
+
+    @property
+    def low(self) -> FloatArray:
+        """(K, L) lower ends of the intervals, in the metrics' own units."""
+        return self._natural[1]
+
+    @property
+    def high(self) -> FloatArray:
+        """(K, L) upper ends of the intervals, in the metrics' own units."""
+        return self._natural[2]
+
+    @property
+    def radii(self) -> FloatArray:
+        """(K, L) the wider side of the intervals, in the metrics' own units; infinite where nothing is known."""
+        return np.where(np.isfinite(self.widths), self.high - self.estimates, np.inf)
 
     def only(self, rows: Sequence[int]) -> VerdictTable:
         """Return the table of some of its arms."""
@@ -140,10 +130,11 @@ class VerdictTable:
             arms=tuple(self.arms[k] for k in chosen),
             verdicts=tuple(self.verdicts[k] for k in chosen),
             rivals=tuple(self.rivals[k] for k in chosen),
-            estimates=self.estimates[chosen],
-            radii=self.radii[chosen],
+            centres=self.centres[chosen],
+            widths=self.widths[chosen],
             counts=self.counts[chosen],
             survives=None if self.survives is None else self.survives[chosen],
+            censored=None if self.censored is None else self.censored[chosen],
         )
 
     @property
@@ -155,9 +146,9 @@ class VerdictTable:
     def contradicted(self) -> tuple[str, ...]:
         """The arms whose verdicts were right to give, but are contradicted by the estimates as they are now."""
         rivals = [None if rival not in self.arms else self.arms.index(rival) for rival in self.rivals]
-        known = np.where(np.isfinite(self.radii), self.estimates, np.nan)
-        signs = [1.0 if metric.direction == "max" else -1.0 for metric in self.metrics]
-        eps = [metric.eps or 0.0 for metric in self.metrics]
+        known = np.where(np.isfinite(self.widths), self.centres, np.nan)
+        signs = [metric.sign for metric in self.metrics]
+        eps = [metric.tolerance for metric in self.metrics]
         return tuple(self.arms[k] for k in contradicted(self.verdicts, rivals, known, eps, signs))
 
     @property
@@ -183,34 +174,46 @@ class VerdictTable:
             return ""
         if math.isinf(self.survives[k, 0]):
             return "measured"
-        parts = (amount(misfit, metric) for misfit, metric in zip(self.survives[k].tolist(), self.metrics, strict=True))
+        parts = (
+            difference(misfit, metric) for misfit, metric in zip(self.survives[k].tolist(), self.metrics, strict=True)
+        )
         return f"model, misfit up to {' / '.join(dict.fromkeys(parts))}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; a half-width that is infinite becomes None."""
+        """Return plain values, ready for JSON: what is not known is None."""
         return {
-            "guarantee": self.guarantee,
-            **({"remark": self.remark} if self.remark else {}),
+            "guarantee": self.guarantee.as_dict(),
+            "remark": self.remark or None,
+            "warnings": self.warnings,
             "concerns": [concern.as_dict() for concern in self.concerns],
             "contradicted": list(self.contradicted),
             "samples": int(self.counts.sum()),
-            "options": [
-                {
-                    "option": arm,
-                    "verdict": self.verdicts[k],
-                    "rival": None if self.verdicts[k] == "front" else self.rivals[k],
-                    "n": int(self.counts[k]),
-                    **({} if self.survives is None else {"rests_on": self.rests_on(k)}),
-                    "estimates": {
-                        metric.name: {
-                            "value": float(self.estimates[k, i]) if math.isfinite(self.radii[k, i]) else None,
-                            "radius": float(self.radii[k, i]) if math.isfinite(self.radii[k, i]) else None,
-                        }
-                        for i, metric in enumerate(self.metrics)
-                    },
-                }
-                for k, arm in enumerate(self.arms)
-            ],
+            "metrics": [_metric(metric) for metric in self.metrics],
+            "front": list(self.front),
+            "options": [self._option(k) for k in range(len(self.arms))],
+        }
+
+    def _option(self, k: int) -> dict[str, Any]:
+        return {
+            "option": self.arms[k],
+            "verdict": self.verdicts[k],
+            "rival": None if self.verdicts[k] == "front" else self.rivals[k],
+            "n": int(self.counts[k]),
+            "rests_on": self.rests_on(k) or None,
+            "estimates": {metric.name: self._estimate(k, column) for column, metric in enumerate(self.metrics)},
+        }
+
+    def _estimate(self, k: int, column: int) -> dict[str, Any]:
+        """A value in its own unit, and between what it is for sure; of one too small to be measured, the upper end."""
+        below = self.censored is not None and bool(self.censored[k, column])
+        value, low, high = (float(end[k, column]) for end in self._natural)
+        known = math.isfinite(high)
+        return {
+            "value": value if known and not below else None,
+            "low": low if known and not below else None,
+            "high": high if known else value if below else None,
+            "radius": high - value if known and not below else None,
+            "censored": below,
         }
 
     def tally(self) -> str:
@@ -218,3 +221,15 @@ class VerdictTable:
         counted = Counter(self.verdicts)
         parts = [f"{counted[word]} {word}" for word in ("front", "dominated", "undecided") if counted[word]]
         return ", ".join(parts) + f"; {int(self.counts.sum()):,} {self.counted}"
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {
+        "name": metric.name,
+        "direction": metric.direction,
+        "eps": metric.eps,
+        "unit": metric.unit,
+        "bounds": None if metric.bounds is None else list(metric.bounds),
+        "exact": metric.exact,
+        "scale": metric.scale,
+    }

@@ -90,7 +90,7 @@ def init(settings: APE, setup: Setup) -> tuple[APEState, APEOptions]:
         value = getattr(settings, name)
         slack[name] = setup.eps.copy()
         if value is not None:
-            slack[name] = checks.per_metric(f"{name} of APE", value, L) / setup.scales
+            slack[name] = checks.per_metric(f"{name} of APE", value, L) / setup.divisors
             if (slack[name] > setup.eps).any():
                 raise InvalidInput(
                     f"{name} of APE must be at most eps: what is promised holds up to eps, got {value!r}"

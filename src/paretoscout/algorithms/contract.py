@@ -45,11 +45,10 @@ class Setup:
     goal: str | int = "front"  # what is asked for, see `checks.goal`
     budget: int | None = None  # how many samples there are in all, for those that plan ahead
     explained: bool = False  # whether the means are known to be linear in the contexts
-    noise: str = "sigma given"  # what is assumed of the noise, for people to read
     bounds: FloatArray | None = None  # (L, 2) the lowest and the highest outcome there can be; infinite where unknown
     # one number stands for all
     cost: FloatArray = 1.0  # type: ignore[assignment]  # (K,) what one sample of each arm costs
-    scales: FloatArray = 1.0  # type: ignore[assignment]  # (L,) what one scaled unit is, in the metrics' own units
+    divisors: FloatArray = 1.0  # type: ignore[assignment]  # (L,) what one scaled unit is, as the metric is compared
     exact: BoolArray = False  # type: ignore[assignment]  # (L,) whether a number that never varied is certain
     entered: IntArray = 0  # type: ignore[assignment]  # (K,) 0: there at the beginning; r: came with the r-th addition
 
@@ -58,11 +57,11 @@ class Setup:
         checks.whole("n_arms of a setup", self.n_arms, least=1)
         checked: dict[str, Any] = {
             "eps": checks.per_metric("eps of a setup", self.eps, L, least=0.0),
-            "scales": checks.per_metric("scales of a setup", self.scales, L),
+            "divisors": checks.per_metric("divisors of a setup", self.divisors, L),
             "delta": checks.number("delta of a setup", self.delta, above=0.0, below=1.0),
         }
-        if not (checked["scales"] > 0).all():
-            raise InvalidInput(f"scales of a setup must be above 0, got {self.scales!r}")
+        if not (checked["divisors"] > 0).all():
+            raise InvalidInput(f"divisors of a setup must be above 0, got {self.divisors!r}")
         if self.sigma is not None:
             checked["sigma"] = self._checked_sigma()
         exact, entered = np.asarray(self.exact), np.asarray(self.entered)

@@ -201,8 +201,8 @@ def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPA
         deviation = np.where(sigma > 0, WEAK * sigma, WEAK_WITHOUT_NOISE)
     else:
         what = "prior_deviation of EpsilonPAL"
-        deviation = checks.per_metric(what, settings.prior_deviation, L) / setup.scales
-    level = checks.per_metric("level of EpsilonPAL", settings.level, L) / setup.scales
+        deviation = checks.per_metric(what, settings.prior_deviation, L) / setup.divisors
+    level = checks.per_metric("level of EpsilonPAL", settings.level, L) / setup.divisors
     shape = priors.prior_covariance("epsilon-pal", setup, priors.named(setup, settings.kernel), settings.length_scale)
     # metrics with the same ratios have the same posterior, but for a factor; the last digits of a ratio are rounding
     ratios = [

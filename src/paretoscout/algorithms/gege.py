@@ -137,9 +137,9 @@ def init(settings: GEGE, setup: Setup) -> tuple[GEGEState, GEGEOptions]:
     """Fix units and scale before the data and plan the first round."""
     sigma = setup.known_sigma("gege")
     if settings.scale is not None:
-        units = checks.per_metric("scale of GEGE", settings.scale, setup.n_metrics) / setup.scales
+        units = checks.per_metric("scale of GEGE", settings.scale, setup.n_metrics) / setup.divisors
     elif not settings.sound:
-        units = 1.0 / setup.scales
+        units = 1.0 / setup.divisors
     else:
         units = np.where(sigma > 0.0, SCALE_IN_SIGMA * sigma, 1.0)
     return start(settings, setup, units, sigma, settings.sound, rounds=0, budget=0)

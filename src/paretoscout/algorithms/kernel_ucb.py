@@ -96,7 +96,7 @@ def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBOp
         constant = math.sqrt(settings.regularisation) * _norm(settings, setup, name)
         growing = setup.known_sigma("kernel-ucb")
     else:
-        constant = checks.per_metric("exploration of KernelUCB", settings.exploration, L) / setup.scales
+        constant = checks.per_metric("exploration of KernelUCB", settings.exploration, L) / setup.divisors
         growing = np.zeros(L)
     options = KernelUCBOptions(
         arms=np.arange(K, dtype=np.int64),
@@ -124,7 +124,7 @@ def _norm(settings: KernelUCB, setup: Setup, kernel: str) -> FloatArray:
     """The bound on the norm of the means, in scaled units."""
     L = setup.n_metrics
     if settings.norm is not None:
-        return checks.per_metric("norm of KernelUCB", settings.norm, L) / setup.scales
+        return checks.per_metric("norm of KernelUCB", settings.norm, L) / setup.divisors
     known = kernel == priors.LINEAR or (kernel == priors.INDEPENDENT and setup.contexts is None)
     if known and setup.theta_max is not None:
         return np.full(L, setup.theta_max)

@@ -132,7 +132,7 @@ def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBOptio
         kappa = math.exp(-D) / (1.0 + math.exp(-D)) ** 2
         reach = np.full(L, 2.0)  # R + U: both are 1
     elif settings.reward_bound is not None:
-        reach = D + checks.per_metric("reward_bound of MoglbUCB", settings.reward_bound, L) / setup.scales
+        reach = D + checks.per_metric("reward_bound of MoglbUCB", settings.reward_bound, L) / setup.divisors
     elif setup.bounds is not None and np.isfinite(setup.bounds).all():
         reach = D + np.abs(setup.bounds).max(axis=1)
     else:

@@ -101,7 +101,7 @@ def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEOptions]:
     options = RAGEOptions(
         contexts=contexts,
         spanning=spanning_arms(contexts),
-        unit=settings.unit / float(setup.scales[0]),
+        unit=settings.unit / float(setup.divisors[0]),
         rounding=settings.rounding,
         eps=float(setup.eps[0]),
         sigma=float(setup.known_sigma("rage")[0]),

@@ -71,7 +71,7 @@ def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
         return scout_tabular.init(settings.regret_weight, setup)
     if model == "linear":
         return scout_linear.init(settings.regret_weight, setup)
-    misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.scales
+    misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.divisors
     return scout_robust.init(settings.regret_weight, setup, misfit)
 
 

@@ -25,7 +25,7 @@ from ..algorithms import available, get
 from ..bench.made_up import Truth, made_up_bench, wrong_verdicts
 from ..errors import NotSupported
 from ..kernels.arrays import BoolArray, FloatArray
-from ..problem import Metric
+from ..statement import Metric
 from ..study import Study, Trial, analyze
 from ..verdicts import VerdictTable
 

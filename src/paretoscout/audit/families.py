@@ -14,8 +14,9 @@ import numpy as np
 
 from ..errors import MissingData, UnknownName
 from ..kernels.arrays import FloatArray
-from ..problem import Eps, Metric, Problem
+from ..problem import Problem
 from ..problems import gaussian, linear, load, table
+from ..statement import Eps, Metric
 
 
 @dataclass(frozen=True)

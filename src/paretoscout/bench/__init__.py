@@ -1,7 +1,7 @@
 """`paretoscout bench`: proven fronts for real commands.
 
 `options.py` what is compared, `metrics.py` what is measured, `run.py` one run, `campaign.py` the whole, over a study,
-`practical.py` the verdicts that people act on and what to run for them, `report.py` what came out.
+`report.py` what came out. The verdicts that people act on are in `study/practical.py`.
 """
 
 from . import report

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import statistics
 import time
@@ -23,13 +22,11 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Settings
 from ..errors import Conflict, InvalidInput
-from ..problem import Metric
 from ..storage import Storage
-from ..study import Guard, Study, Trial
-from ..verdicts import VerdictTable
+from ..study import Below, Study, Trial
+from ..study.practical import bearing, below, hardly_known, judged, never_varied, runs_for
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
-from .practical import Doubt, block, hardly_known, judged, never_varied, stuck
 from .run import Command, Done, Interrupted, Job, Run, Runner
 
 #: A short fixed piece of work, timed before every block: how fast is the machine at the moment?
@@ -41,8 +38,7 @@ SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
 PART_SECONDS = 1.0  # longer blocks are run in parts of about that
-FAILED = "failed: "  # begins the reason for which an option that failed is left out
-MEASURED_AS = 2  # runs that were measured in another way are not mixed with these: each has its own studies
+MEASURED_AS = 3  # runs that were measured in another way are not mixed with these: each has its own studies
 
 
 @dataclass(frozen=True)
@@ -83,31 +79,8 @@ class Plan:
         }
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
-    def limits(self) -> list[tuple[str, Guard]]:
-        """The limits of metrics: as they were given, and as the study knows them."""
-        return [
-            (
-                f"{source.name} {sense} {limit:g} {source.unit}".rstrip(),
-                Guard(source.name, sense, math.log(limit) if source.relative else limit),
-            )
-            for source in self.sources
-            for sense, limit in [source.guard or ("", 0.0)]
-            if sense
-        ]
-
     def study(self, storage: str | Storage | None) -> Study:
         """Make the study, or find it."""
-        metrics = [
-            Metric(
-                source.name,
-                source.direction,
-                source.eps or None,
-                bounds=(0.0, 1.0) if source.kind == "exit" else None,
-                exact=source.exact,
-            )
-            for source in self.sources
-        ]
-        guards = [guard for _, guard in self.limits()]
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
         columns = contexts_of(self.options) if self.use_features else {}
@@ -115,11 +88,12 @@ class Plan:
             arms, contexts = {"arm": arms, **columns}, list(columns)
         return Study(
             arms,
-            metrics,
-            delta=0.5 * self.delta,  # the other half is for the intervals, on which practical.py rests
+            [source.metric for source in self.sources],
+            delta=self.delta,
+            goal="practical",
             storage=storage,
             name=self.name(),
-            guards=guards,
+            guards=[source.guard for source in self.sources if source.guard is not None],
             contexts=contexts,
             algorithm=self.algorithm,
             seed=self.seed,
@@ -156,7 +130,6 @@ class Campaign:
         self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
         self.progress = Progress()
         self.runs_before = self.study.counts()["told"]
-        self.bounds = {*self._bounds_of_before()}  # options and metrics whose values are only known from above
         self._ready: set[str] = set()
         self._seconds: dict[str, float] = {}  # that options took the last time
         self._runner = Runner()
@@ -175,7 +148,7 @@ class Campaign:
         study = self.study
         for left in study.open:
             study.fail(left, "interrupted")
-        self._take_back([name for name, why in study.withdrawn.items() if why.startswith(FAILED)])
+        self._take_back([each.option for each in study.standing().withdrawn if each.kind == "failed"])
         if any(option.shell for option in self.plan.options):
             self.progress.shell_seconds = self._shell()
         while not budget(self.progress):
@@ -195,7 +168,6 @@ class Campaign:
                     if isinstance(outcome, OptionFailed):
                         raise outcome
                     study.tell(trial, outcome)
-                    self._note_bounds(trial.arm, [outcome[source.name] for source in self.plan.sources])
                     self.progress.runs += 1
                 except (OptionFailed, InvalidInput) as failure:
                     failures[trial.arm] = str(failure)
@@ -210,52 +182,29 @@ class Campaign:
             if self.stop_on_failure or len(study.verdicts().arms) == 1:
                 lines = (f"option {name!r} failed: {why}" for name, why in self.progress.dropped.items())
                 raise Failed("\n".join(lines)) from None
-            self._leave_out(name, f"{FAILED}{why}")
+            self._leave_out(name, f"failed: {why}")
 
     def _leave_out(self, name: str, why: str) -> None:
         """An option that fails has no values: its leaving rests on no outcome."""
-        self.study.withdraw(name, why)
+        self.study.withdraw(name, why, kind="failed")
 
     def _take_back(self, names: Sequence[str]) -> None:
         """Somebody may have mended what failed."""
         if names and not self.plan.use_features:
             self.study.add_arms(names, looked=False)
 
-    def judged(self) -> tuple[VerdictTable, list[Doubt]]:
-        """What is proven by now, as people act on it, and what is in doubt."""
-        table = self.study.verdicts()
-        return judged(table, self.plan.sources, doubting=self._may_choose, bounds=self.bounds_in(table))
-
-    def bounds_in(self, table: VerdictTable) -> Any:
-        """(K, L): whether a value is only known to be at most that."""
-        names = [source.name for source in self.plan.sources]
-        return np.array([[(arm, name) in self.bounds for name in names] for arm in table.arms])
-
-    def _bounds_of_before(self) -> Iterator[tuple[str, str]]:
-        for _, name, values, _ in self.study.observations():
-            yield from self._bounds_among(name, values)
-
-    def _bounds_among(self, option: str, values: Sequence[float | None]) -> Iterator[tuple[str, str]]:
-        for source, value in zip(self.plan.sources, values, strict=True):
-            if value is not None and source.is_bound(value):
-                yield option, source.name
-
-    def _note_bounds(self, option: str, values: Sequence[float]) -> None:
-        self.bounds.update(self._bounds_among(option, values))
-
     def unknowable(self) -> list[str]:
         """Say what more runs do not tell: values below what can be measured, and numbers that never varied."""
-        proven = self.study.verdicts()
-        table, _ = self.judged()
-        bounds = self.bounds_in(proven)
+        table = self.study.verdicts()
         if "undecided" not in table.verdicts:
             return []
         said = []
-        still = never_varied(proven, self.plan.sources)
+        proven = self.study.proven()
+        still, bounds = never_varied(proven), below(proven)
         for column, source in enumerate(self.plan.sources):
-            below = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
-            if len(below) > 1:
-                said.append(f"{source.name} of {', '.join(below)} is below what can be measured here: not compared")
+            low = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
+            if len(low) > 1:
+                said.append(f"{source.name} of {', '.join(low)} is below what can be measured here: not compared")
             same = [arm for k, arm in enumerate(table.arms) if still[k, column] and not bounds[k, column]]
             if same:
                 said.append(
@@ -267,26 +216,18 @@ class Campaign:
     @property
     def decided(self) -> bool:
         """Whether every option has its verdict, and those of the front keep their limits for sure."""
-        if not self._may_choose:
-            return self.study.done
-        table, _ = self.judged()
-        return "undecided" not in table.verdicts and not self._unlimited(table)
+        return self.study.done
 
-    def _unlimited(self, table: VerdictTable) -> list[str]:
-        """Options of the front of which it is not known whether they keep their limits."""
-        if not self.study.spec.guards:
-            return []
-        return [name for name in self.study.open_guards if name in table.front]
+    def runs_ahead(self) -> float:
+        """Estimate how many runs it takes to end what is in doubt, besides what the study needs."""
+        return runs_for(*judged(self.study.proven(), doubting=self._may_choose))
 
     def _block(self) -> list[str]:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
-        proven, sources = self.study.verdicts(), self.plan.sources
-        table, doubts = self.judged()
-        bounds = self.bounds_in(proven)
-        alive = [arm for arm, verdict in zip(proven.arms, proven.verdicts, strict=True) if verdict != "dominated"]
-        useless = stuck(proven, table, sources, bounds)
-        bearing = block(table, doubts, sources, alive, useless, bounds)
-        return sorted({*bearing, *self._unlimited(table)} or hardly_known(table, sources))
+        standing, proven = self.study.standing(), self.study.proven()
+        table, doubts = judged(proven, doubting=self._may_choose)
+        unlimited = set(standing.unguarded) & set(table.front) if self.study.spec.guards else set()
+        return sorted({*bearing(proven, table, doubts), *unlimited} or hardly_known(table))
 
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
         """Return what to run next; nothing: every option has its verdict, or more runs are of no use.
@@ -296,7 +237,7 @@ class Campaign:
         """
         if not self._may_choose:
             return [] if self.study.done else [self._asked(None)]
-        if not self._waiting and self.plan.use_features and not self.study.done and not self.decided:
+        if not self._waiting and self.plan.use_features and not self.study.proven_done and not self.decided:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
             if self._turn:  # and now and then a block, for the algorithm may think that it knows all
                 return [self._asked(None)]
@@ -321,10 +262,9 @@ class Campaign:
         return part
 
     def _asked(self, name: str | None) -> Trial:
-        trial: Trial = self.study.ask(arm=name)
-        return trial
+        return self.study.ask(arm=name)
 
-    def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float] | OptionFailed]:
+    def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
         """Run each option once and yield what it gave; a block that is cut short yields what had ended, and raises."""
         wrong: dict[str, OptionFailed] = {}
         jobs: dict[str, Job] = {}
@@ -380,7 +320,7 @@ class Campaign:
             rounds=1 + (self.plan.warmup if first else 0),
         )
 
-    def _outcome(self, option: Option, done: Done) -> dict[str, float] | OptionFailed:
+    def _outcome(self, option: Option, done: Done) -> dict[str, float | Below] | OptionFailed:
         """What a measurement gave: a number for each metric, or why there is none."""
         self.progress.seconds += done.seconds
         self._seconds[option.name] = done.seconds
@@ -445,7 +385,8 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
         rows = [rows[k] for k in np.linspace(0, len(rows) - 1, MOST_DRIFT_ROWS).astype(int)]
     found = []
     for column, source in enumerate(sources):
-        values = np.array([row[column] for _, row in rows], float)
+        metric = source.metric
+        values = metric.compared(np.array([row[column] for _, row in rows], float))
         names = np.array([name for name, _ in rows])
         deviation = values.copy()
         for name in set(names.tolist()):
@@ -455,8 +396,8 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
         order = np.arange(len(values))
         if kendalltau(order, deviation).pvalue < DRIFT_P:
             change = float(theilslopes(deviation, order)[0] * len(values))
-            if abs(change) > source.eps:
-                by = f"{100 * np.expm1(change):+.1f}%" if source.relative else f"{change:+.3g} {source.unit}".rstrip()
+            if abs(change) > metric.tolerance:
+                by = f"{100 * np.expm1(change):+.1f}%" if metric.relative else f"{change:+.3g} {metric.unit}".rstrip()
                 found.append(f"{source.name} drifted by {by} from the first to the last run, for all options together")
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ..algorithms import Scout
+from ..study import Below
 from ..verdicts import VerdictTable
 from .campaign import Campaign, OptionFailed, Plan
 from .metrics import source_of
@@ -25,7 +26,7 @@ class MadeUp(Campaign):
         self.draw = draw
         self._seconds = dict.fromkeys(self.by_name, 0.0)  # blocks are not run in parts
 
-    def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float] | OptionFailed]:
+    def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
         for option in options:
             numbers = self.draw(option.name)
             yield {source.name: number for source, number in zip(self.plan.sources, numbers, strict=True)}
@@ -65,8 +66,7 @@ def made_up_bench(
     bench = MadeUp(plan, draw)
     for _ in bench.steps(lambda progress: progress.runs >= most_runs):
         pass
-    table, _ = bench.judged()
-    return table
+    return bench.study.verdicts()
 
 
 def wrong_verdicts(table: VerdictTable, truth: Truth, eps: Sequence[float]) -> list[str]:

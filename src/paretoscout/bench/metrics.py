@@ -15,6 +15,8 @@ from typing import Any
 
 from .. import checks
 from ..errors import InvalidInput
+from ..statement import Metric
+from ..study import Below, Guard
 from .options import PLACE
 from .run import Run
 
@@ -33,8 +35,6 @@ BUILT_IN = {
 }
 #: CPU time in milliseconds below which commands look alike: what is 0 cannot be compared in percent.
 LEAST_CPU_MS = 1.0
-#: So many tenths of megabytes are whole pages of memory.
-AMBIGUOUS_TENTHS = 128
 
 
 class NoValue(Exception):
@@ -43,33 +43,32 @@ class NoValue(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A metric of a run: where its number comes from, and on which scale it is compared."""
+    """A metric of a run, and where its number comes from."""
 
-    name: str
-    direction: str
+    metric: Metric
     kind: str  # time, user, system, rss, size, stdout, json or exit
     argument: str = ""  # path, pattern or key
-    unit: str = ""
-    eps: float = 0.0  # in the metric's unit; as a share (0.02) where it is relative
-    relative: bool = False  # compared by ratios: what is judged is the mean of the logarithm
-    guard: tuple[str, float] | None = None  # "<=" or ">=" and a limit
-    exact: bool = False  # whether a number that is the same in all runs is certain
+    guard: Guard | None = None  # a limit, in the metric's unit
 
-    def value(self, run: Run, variables: Mapping[str, str]) -> float:
-        """Return the number that a run gave, on the scale it is compared on."""
-        number = self.measured(run, variables)
+    @property
+    def name(self) -> str:
+        """Of the metric."""
+        return self.metric.name
+
+    def value(self, run: Run, variables: Mapping[str, str]) -> float | Below:
+        """Return the number that a run gave, in the metric's unit."""
+        number = self._measured(run, variables)
+        if isinstance(number, Below):
+            return number
         if not math.isfinite(number):
             raise NoValue(f"{self.name} must be a finite number, got {number}")
-        if not self.relative:
-            return number
-        if number <= 0:
+        if self.metric.relative and number <= 0:
             raise NoValue(
                 f"{self.name} must be above 0 to be compared in percent, got {number:g}: give --eps in its unit"
             )
-        return math.log(number)
+        return number
 
-    def measured(self, run: Run, variables: Mapping[str, str]) -> float:
-        """Return the number that a run gave, in the metric's unit."""
+    def _measured(self, run: Run, variables: Mapping[str, str]) -> float | Below:
         if self.kind == "time":
             return 1e3 * run.seconds
         if self.kind == "user":
@@ -77,23 +76,12 @@ class Source:
         if self.kind == "system":
             return max(1e3 * run.system, LEAST_CPU_MS)
         if self.kind == "rss":
-            return run.rss / 1e6 if run.rss > run.least_rss else _bound_mb(run.least_rss)
+            return run.rss / 1e6 if run.rss > run.least_rss else Below(run.least_rss / 1e6)
         if self.kind == "exit":
             return float(run.code == 0)
         if self.kind == "size":
             return self._size(run, variables)
         return self._json(run) if self.kind == "json" else self._stdout(run)
-
-    def is_bound(self, value: float) -> bool:
-        """Whether a value, on the scale it is compared on, says no more than that the number is below it."""
-        if self.kind != "rss":
-            return False
-        tenths = 10.0 * self.natural(value)
-        return abs(tenths - round(tenths)) < 1e-6 and round(tenths) % AMBIGUOUS_TENTHS != 0
-
-    def natural(self, value: float) -> float:
-        """Return a value in the metric's unit again."""
-        return math.exp(value) if self.relative else value
 
     def path(self, variables: Mapping[str, str]) -> str:
         """Return the file or folder whose size it is."""
@@ -123,15 +111,6 @@ class Source:
         return _number(self.name, value)
 
 
-def _bound_mb(least: int) -> float:
-    """Return a bound in megabytes that can be told from measured values.
-
-    Memory comes in pages of 4,096 bytes, of which no number makes tenths of megabytes, but for every 128th of these.
-    """
-    tenths = math.ceil(least / 1e5)
-    return (tenths + (tenths % AMBIGUOUS_TENTHS == 0)) / 10.0
-
-
 def _number(name: str, value: Any) -> float:
     try:
         return float(value)
@@ -144,10 +123,10 @@ def source_of(
 ) -> Source:
     """Read a metric as it is written on the command line; exact: names of those that are the same in all runs.
 
-    >>> source_of("time", {}).unit
+    >>> source_of("time", {}).metric.unit
     'ms'
     >>> source_of("score:max>=0.5=stdout~score: (.*)", {"score": "0.1"}).guard
-    ('>=', 0.5)
+    Guard(metric='score', sense='>=', limit=0.5)
     """
     # size@PATH alone is short for size=size@PATH
     found = GRAMMAR.fullmatch(f"size={text.strip()}" if text.strip().startswith("size@") else text.strip())
@@ -163,7 +142,8 @@ def source_of(
         raise InvalidInput("metric exit is the rate of success: more is better")
     if kind in BUILT_IN and name in (units or {}):
         raise InvalidInput(f"unit of metric {name!r} must be left as it is ({unit or 'a rate'})")
-    size, relative = _eps(name, eps.get(name, usual))
+    size = _eps(name, eps.get(name, usual))
+    relative = isinstance(size, str)
     if kind == "exit" and relative:
         raise InvalidInput(
             f"eps of metric {name!r} must be a number such as 0.05, for a rate may be 0, got {eps[name]!r}"
@@ -176,13 +156,20 @@ def source_of(
             limit = checks.number(f"limit of metric {name!r}", float(found["limit"]))
         except ValueError:
             raise InvalidInput(f"limit of metric {name!r} must be a number, got {found['limit']!r}") from None
-        guard = (found["sense"], limit)
+        guard = Guard(name, found["sense"], limit)
         if relative and limit <= 0:
             raise InvalidInput(f"limit of metric {name!r} must be above 0 where eps is in percent, got {limit:g}")
     if name in (units or {}):
         unit = checks.name(f"unit of metric {name!r}", (units or {})[name])
-    certain = kind == "size" or name in exact
-    return Source(name, given or direction or "min", kind, argument, unit, size, relative, guard, certain)
+    metric = Metric(
+        name,
+        given or direction or "min",
+        size or None,
+        unit,
+        bounds=(0.0, 1.0) if kind == "exit" else None,
+        exact=kind == "size" or name in exact,
+    )
+    return Source(metric, kind, argument, guard)
 
 
 def _kind(name: str, source: str | None) -> tuple[str, str]:
@@ -211,11 +198,10 @@ def _compiled(name: str, pattern: str) -> None:
         raise InvalidInput(f"pattern of metric {name!r} must be a regular expression, but: {problem}") from None
 
 
-def _eps(name: str, text: str) -> tuple[float, bool]:
-    """Read an eps: 2% of the value, or a number in the metric's unit."""
-    relative = text.endswith("%")
+def _eps(name: str, text: str) -> float | str:
+    """Read an eps: a share of the value, or a number in the metric's unit."""
     number = checks.number(f"eps of metric {name!r}", _eps_number(name, text.rstrip("%")), least=0.0)
-    return (math.log1p(number / 100.0), True) if relative else (number, False)
+    return text if text.endswith("%") else number
 
 
 def _eps_number(name: str, text: str) -> float:

@@ -10,63 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from ..guarantee import difference
 from ..shown import cell, markdown, markup
+from ..statement import Metric
 from ..verdicts import VerdictTable
-from .campaign import Campaign, Plan
+from .campaign import Campaign
 from .metrics import Source
 
 #: How people say that one option is worse than another; others are "worse in NAME".
 WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
 EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
-#: Of a logarithm: an interval from a value over e^20 to e^20 times that says nothing.
-MOST_LOG_RADIUS = 20.0
 #: Up to so many dominated options the summary says why each of them is.
 MOST_REASONS = 3
 MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
-
-
-def natural(table: VerdictTable, sources: Sequence[Source], *, boxes: bool = False) -> VerdictTable:
-    """Return verdicts in the metrics' own units, where ratios were compared.
-
-    The interval of a ratio is not even: `boxes` gives its middle and half, else the estimate and the wider side.
-    """
-    estimates, radii = table.estimates.copy(), table.radii.copy()
-    for column, source in enumerate(sources):
-        if not source.relative:
-            continue
-        centre, width = table.estimates[:, column], table.radii[:, column]
-        known = np.isfinite(width) & (width <= MOST_LOG_RADIUS)
-        size, safe = np.exp(np.where(known, centre, 0.0)), np.where(known, width, 0.0)
-        estimates[:, column] = size * (np.cosh(safe) if boxes else 1.0)
-        radii[:, column] = np.where(known, size * (np.sinh(safe) if boxes else np.expm1(safe)), np.inf)
-    metrics = tuple(
-        replace(metric, unit=source.unit, eps=None) for metric, source in zip(table.metrics, sources, strict=True)
-    )
-    return replace(table, estimates=estimates, radii=radii, metrics=metrics)
-
-
-def guarantee(table: VerdictTable, plan: Plan) -> str:
-    """Say what the guarantee is about, with delta and eps as they were given."""
-    sources = plan.sources
-    promise, _, assumed = table.guarantee.partition(" (")
-    if promise.startswith("none"):
-        return table.guarantee
-    eps = [
-        f"{100 * math.expm1(source.eps):.3g}% of {source.name}"
-        if source.relative
-        else f"{source.eps:.3g} {source.unit}".rstrip() + f" of {source.name}"
-        for source in sources
-        if source.eps
-    ]
-    about = "typical (geometric mean) values" if any(source.relative for source in sources) else "means"
-    assumed = _limits_in_units(assumed, plan)
-    scale = "; logarithms of what is compared in percent" if any(source.relative for source in sources) else ""
-    return (
-        f"all verdicts right with probability {100 * (1 - plan.delta):.10g}%, for {about} of options that run without "
-        f"failing, up to {' and '.join(eps) or 'nothing'} ({assumed.removesuffix(')')}{scale})"
-    )
 
 
 def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
@@ -92,18 +48,6 @@ def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
     return ("; ".join(parts) or "no option keeps its limits") + "."
 
 
-def left_out(campaign: Campaign) -> dict[str, str]:
-    """Options that failed or broke a limit, and why."""
-    return {name: _limits_in_units(why, campaign.plan) for name, why in campaign.study.withdrawn.items()}
-
-
-def _limits_in_units(text: str, plan: Plan) -> str:
-    """Put the limits into a text as they were given, where the study knows their logarithms."""
-    for given, guard in plan.limits():
-        text = text.replace(str(guard), given)
-    return text
-
-
 def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
     """Say by how much a dominated option is worse than the one that dominates it; nothing of others."""
     rival = table.rivals[k]
@@ -112,20 +56,17 @@ def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
     j = table.arms.index(rival)
     said = []
     for column, source in enumerate(sources):
-        sign = 1.0 if source.direction == "min" else -1.0
-        lag = sign * float(table.estimates[k, column] - table.estimates[j, column])
-        if lag <= source.eps or lag == 0:
+        lag = -source.metric.sign * float(table.centres[k, column] - table.centres[j, column])
+        if lag <= source.metric.tolerance or lag == 0:
             said.append(EQUAL.get(source.kind, f"no better in {source.name}"))
         else:
-            said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {_amount(lag, source)}")
+            said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {_amount(lag, source.metric)}")
     return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
 
 
-def _amount(lag: float, source: Source) -> str:
-    if not source.relative:
-        return f"{lag:.3g} {source.unit}".rstrip()
-    ratio = math.exp(lag)
-    return f"{100 * (ratio - 1):.3g}%" if ratio < 2 else f"a factor of {ratio:.{1 if ratio < 10 else 0}f}"
+def _amount(lag: float, metric: Metric) -> str:
+    ratio = math.exp(lag) if metric.relative else 0.0
+    return difference(lag, metric) if ratio < 2 else f"a factor of {ratio:.{1 if ratio < 10 else 0}f}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -134,69 +75,46 @@ def _listed(names: Sequence[str]) -> str:
 
 def verdicts(campaign: Campaign) -> VerdictTable:
     """Return what is proven by now, as people act on it."""
-    table, _ = campaign.judged()
-    censored = campaign.bounds_in(table)
-    return replace(table, guarantee=guarantee(table, campaign.plan), counted="runs", censored=censored)
+    return replace(campaign.study.verdicts(), counted="runs")
 
 
 def as_dict(campaign: Campaign) -> dict[str, Any]:
-    """Return everything, ready for JSON."""
-    table, sources = verdicts(campaign), campaign.plan.sources
-    shown = natural(table, sources)
+    """Return the standing of the study, and what only a bench knows, ready for JSON."""
+    standing, sources = campaign.study.standing(), campaign.plan.sources
+    table = standing.verdicts
     return {
-        "summary": sentence(table, sources),
-        "guarantee": shown.guarantee,
-        "decided": campaign.decided,
-        "runs_before": campaign.runs_before,
-        "remark": table.remark,
-        "notes": campaign.unknowable(),
-        "drift": campaign.drift(),
-        "dropped": left_out(campaign),
-        "options": [
-            {
-                "name": arm,
-                "command": campaign.by_name[arm].command,
-                "variables": dict(campaign.by_name[arm].variables),
-                "verdict": table.verdicts[k],
-                "rival": None if table.verdicts[k] == "front" else table.rivals[k],
-                "reason": reason(table, k, sources),
-                "runs": int(table.counts[k]),
-                "metrics": {source.name: _interval(table, k, column, source) for column, source in enumerate(sources)},
-            }
-            for k, arm in enumerate(table.arms)
-        ],
+        **standing.as_dict(),
+        "bench": {
+            "summary": sentence(table, sources),
+            "runs_before": campaign.runs_before,
+            "notes": campaign.unknowable(),
+            "drift": campaign.drift(),
+            "options": {
+                option.name: {
+                    "command": option.command,
+                    "variables": dict(option.variables),
+                    "reason": reason(table, table.arms.index(option.name), sources) or None
+                    if option.name in table.arms
+                    else None,
+                }
+                for option in campaign.plan.options
+            },
+        },
     }
-
-
-def _interval(table: VerdictTable, k: int, column: int, source: Source) -> dict[str, Any]:
-    """A value in its own unit, and between what it is for sure; None while nothing is known.
-
-    Of one that is too small to be measured only the upper end is known.
-    """
-    estimate, radius = float(table.estimates[k, column]), float(table.radii[k, column])
-    known = math.isfinite(radius) and not (source.relative and radius > MOST_LOG_RADIUS)
-    censored = table.censored is not None and bool(table.censored[k, column])
-    ends: list[float | None] = [None, None, None]
-    if censored:
-        ends = [None, None, source.natural(estimate + radius if known else estimate)]
-    elif known:
-        ends = [source.natural(end) for end in (estimate, estimate - radius, estimate + radius)]
-    return {**dict(zip(("value", "low", "high"), ends, strict=True)), "unit": source.unit, "censored": censored}
 
 
 def as_rows(campaign: Campaign) -> list[list[str]]:
     """Return the verdicts as a table of texts, with a header: option, verdict, why, metrics, runs."""
     sources = campaign.plan.sources
-    judged = verdicts(campaign)
-    table = natural(judged, sources)
-    header = ["option", "verdict", "", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
-    rows = [header]
-    sign = 1 if sources[0].direction == "min" else -1
+    table = verdicts(campaign)
+    units = [f"{metric.name} ({metric.unit})" if metric.unit else metric.name for metric in table.metrics]
+    rows = [["option", "verdict", "", *units, "runs"]]
+    sign = -table.metrics[0].sign
     order = sorted(
         range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), sign * table.estimates[k, 0])
     )
     for k in order:
-        why = reason(judged, k, sources)
+        why = reason(table, k, sources)
         verdict = MARKS[table.verdicts[k]] + (f" by {table.rivals[k]}" if why else "")
         cells = [table.value(k, column) for column in range(len(sources))]
         rows.append([" ".join(table.arms[k].split()), verdict, why, *cells, str(int(table.counts[k]))])
@@ -223,9 +141,11 @@ def _flat(campaign: Campaign) -> list[list[Any]]:
     """Return a row of plain values for each option, with a header; of a metric, its value and interval."""
     columns = [f"{s.name}{what}" for s in campaign.plan.sources for what in ("", "_low", "_high")]
     rows = [["option", "verdict", "rival", "reason", *columns, "runs"]]
-    for option in as_dict(campaign)["options"]:
-        numbers = [metric[end] for metric in option["metrics"].values() for end in ("value", "low", "high")]
-        rows.append([*(option[key] for key in ("name", "verdict", "rival", "reason")), *numbers, option["runs"]])
+    said = as_dict(campaign)
+    for option in said["options"]:
+        numbers = [metric[end] for metric in option["estimates"].values() for end in ("value", "low", "high")]
+        why = said["bench"]["options"][option["option"]]["reason"]
+        rows.append([*(option[key] for key in ("option", "verdict", "rival")), why or "", *numbers, option["n"]])
     return rows
 
 
@@ -250,7 +170,7 @@ def as_html(campaign: Campaign) -> str:
         table.remark,
         *campaign.unknowable(),
         *campaign.drift(),
-        *(f"{name} {why}" for name, why in left_out(campaign).items()),
+        *(f"{each.option} {each.reason}" for each in campaign.study.standing().withdrawn),
     ]
     remarks = "".join(f"<p class='note'>{markup(note)}</p>" for note in notes if note)
     so_far = " so far" if "undecided" in table.verdicts else ""
@@ -260,7 +180,7 @@ def as_html(campaign: Campaign) -> str:
         picture=_svg(campaign),
         head=head,
         body=body,
-        guarantee=markup(natural(table, campaign.plan.sources).guarantee),
+        guarantee=markup(str(table.guarantee)),
         commands=commands,
         remarks=remarks,
     )
@@ -273,7 +193,7 @@ def _svg(campaign: Campaign) -> str:
     try:
         from .. import plots
 
-        figure = plots.front(natural(verdicts(campaign), campaign.plan.sources, boxes=True))
+        figure = plots.front(verdicts(campaign))
     except MissingExtra:
         return ""
     out = io.StringIO()

@@ -211,7 +211,7 @@ def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, q
         what = "all was decided by" if campaign.decided else "going on with"
         click.echo(f"{what} {campaign.runs_before:,} runs made before {_age(campaign)}(--fresh forgets them)", err=True)
     for source in campaign.plan.sources:
-        if source.eps == 0:
+        if source.metric.tolerance == 0:
             click.echo(f"note: metric {source.name} has no --eps: noise in it may keep options undecided", err=True)
     try:
         if quiet or not screen.is_terminal:
@@ -255,18 +255,17 @@ def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
     from rich.text import Text
 
     from ..bench import report
-    from ..bench.practical import runs_for
     from . import show
 
     table, progress = report.verdicts(campaign), campaign.progress
     if table.counts.all():
-        runs = (outlook().samples if not campaign.study.done else 0.0) + runs_for(*campaign.judged())
+        runs = (outlook().samples if not campaign.study.proven_done else 0.0) + campaign.runs_ahead()
         seconds = runs * progress.seconds / max(progress.runs, 1)
         ahead = f"about {runs:,.0f} more runs, {_duration(seconds)}" if math.isfinite(runs) else "very many more runs"
         ahead = ahead if runs else "a few more runs, to know the values"
     else:
         ahead = f"{int((table.counts > 0).sum())} of {len(table.arms)} options measured for the first time"
-    return Group(show.verdict_table(report.natural(table, campaign.plan.sources)), Text(ahead, style="dim"))
+    return Group(show.verdict_table(table), Text(ahead, style="dim"))
 
 
 def _duration(seconds: float) -> str:
@@ -288,10 +287,10 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
     if given["as_json"]:
         click.echo(report.as_text(campaign, "json"), nl=False)
     else:
-        screen.print(show.verdict_table(report.natural(table, sources)))
+        screen.print(show.verdict_table(table))
         screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
-        for name, why in report.left_out(campaign).items():
-            screen.print(lines(f"left out: {name}: {why}"), style="yellow", markup=False, soft_wrap=True)
+        for each in campaign.study.standing().withdrawn:
+            screen.print(lines(f"left out: {each.option}: {each.reason}"), style="yellow", markup=False, soft_wrap=True)
         for note in [*campaign.unknowable(), *campaign.drift()]:
             screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
         done = campaign.progress
@@ -308,7 +307,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
         try:
             from .. import plots
 
-            plots.front(report.natural(table, sources, boxes=True), path=given["picture"])
+            plots.front(table, path=given["picture"])
         except MissingExtra as missing:
             click.echo(f"no picture: {missing}", err=True)
 

@@ -11,7 +11,7 @@ from ..errors import InvalidInput, MissingExtra, UnknownName
 from . import values
 
 if TYPE_CHECKING:
-    from ..problem import Metric
+    from ..statement import Metric
 
 KEYS = (
     "name",
@@ -112,7 +112,7 @@ def _text(name: Any, path: Path) -> str:
 
 def _metrics(given: Any, path: Path) -> list[Metric]:
     """Read `name: direction`, or `name:` with further keys."""
-    from ..problem import Metric
+    from ..statement import Metric
 
     if not isinstance(given, Mapping):
         raise InvalidInput(f"metrics of {path} must be written 'name: min' or 'name: max', got {given!r}")

@@ -333,7 +333,7 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
     for arm, verdict in zip(drawn.arms, drawn.verdicts, strict=True):
         if {verdict, verdicts[arm]} == {"front", "dominated"}:
             says += f"; they contradict the above on {arm}: {verdicts[arm]}"
-    return {"says": says, "guarantee": table.guarantee, "verdicts": verdicts}
+    return {"says": says, "guarantee": table.guarantee.as_dict(), "verdicts": verdicts}
 
 
 def _run(what: dict[str, Any]) -> dict[str, Any]:

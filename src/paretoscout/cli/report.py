@@ -24,7 +24,7 @@ from .options import JSON_HELP, load, measured, metric_options, study_options, t
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from ..study import Remaining, Study
+    from ..study import Remaining, Standing, Study
     from ..verdicts import VerdictTable
 
 WATCH_SECONDS = 2.0
@@ -42,105 +42,100 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
     help="Show it again and again, every 2 seconds unless told, until there is nothing left to measure.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead; with --watch a line for each change.")
+@click.option("--forecast", is_flag=True, help="With --json: also what is still needed, as `remaining`.")
 @study_options
-def status(watch: float | None, as_json: bool, storage: str, name: str) -> None:
+def status(watch: float | None, as_json: bool, forecast: bool, storage: str, name: str) -> None:
     """Show the verdict on each option with what it rests on, and about how many more measurements it takes.
 
     Exit code 0: decided, or still going on; 3: the budget is spent, and some option has no verdict.
     """
     study = load(storage, name)
+    standing = study.standing()
     if watch is None:
-        _show(study, as_json)
+        _show(study, standing, as_json, forecast)
     else:
-        _watch(study, watch, as_json)
-    sys.exit(Exit.UNDECIDED if _spent(study) else 0)
+        standing = _watch(study, watch, as_json, forecast)
+    sys.exit(Exit.UNDECIDED if standing.exhausted else 0)
 
 
-def _show(study: Study, as_json: bool) -> None:
+def _show(study: Study, standing: Standing, as_json: bool, forecast: bool) -> None:
     from . import show
 
     if as_json:
-        click.echo(json.dumps(_as_dict(study), indent=2, allow_nan=False))
+        click.echo(_as_json(study, standing, forecast, 2))
     else:
-        show.console().print(_picture(study), soft_wrap=False)
+        show.console().print(_picture(study, standing), soft_wrap=False)
 
 
-def _watch(study: Study, seconds: float, as_json: bool) -> None:
+def _watch(study: Study, seconds: float, as_json: bool, forecast: bool) -> Standing:
     from . import show
 
     screen = show.console()
+    standing = study.standing()
     if as_json or not screen.is_terminal:
-        for _ in _changes(study, seconds):
-            click.echo(json.dumps(_as_dict(study), allow_nan=False) if as_json else study.verdicts().tally())
+        for standing in _changes(study, seconds):
+            click.echo(_as_json(study, standing, forecast, None) if as_json else standing.verdicts.tally())
             sys.stdout.flush()
-        return
+        return standing
     from rich.live import Live
 
     with Live(console=screen, auto_refresh=False) as live:
-        for _ in _changes(study, seconds):
-            live.update(_picture(study), refresh=True)
+        for standing in _changes(study, seconds):
+            live.update(_picture(study, standing), refresh=True)
+    return standing
 
 
-def _changes(study: Study, seconds: float) -> Iterator[None]:
-    """Yield at once, and whenever something happened, until there is nothing left to measure."""
+def _changes(study: Study, seconds: float) -> Iterator[Standing]:
+    """Yield the standing at once, and whenever something happened, until there is nothing left to measure."""
     seen: Any = None
     while True:
         now = study.storage.last(study.name)
         if now != seen:
             seen = now
-            yield
-            if study.done or _spent(study):
+            standing = study.standing()
+            yield standing
+            if standing.done or standing.exhausted:
                 return
         time.sleep(seconds)
 
 
-def _spent(study: Study) -> bool:
-    """Whether the budget is spent, nothing is open, and something is undecided."""
-    counts, budget = study.counts(), study.spec.budget
-    return budget is not None and counts["told"] >= budget and not counts["open"] and not study.done
-
-
-def _picture(study: Study) -> Group:
+def _picture(study: Study, standing: Standing) -> Group:
     from rich.console import Group
     from rich.text import Text
 
     from . import show
 
     notes = []
-    if study.open:
-        shown = ", ".join(f"{trial.number} ({trial.arm})" for trial in study.open[:8])
-        more = f" and {len(study.open) - 8} more" if len(study.open) > 8 else ""
+    if standing.open:
+        shown = ", ".join(f"{trial.number} ({trial.arm})" for trial in standing.open[:8])
+        more = f" and {len(standing.open) - 8} more" if len(standing.open) > 8 else ""
         notes.append(show.plain(f"open trials: {shown}{more}"))
-    counts = study.counts()
+    counts = standing.counts
     if counts["waiting"]:
         usual = f"{counts['waiting']:,} outcomes wait for trials that were asked before them"
         notes.append(show.plain(waiting(study) or usual))
     if counts["late"]:
         notes.append(show.plain(f"{counts['late']:,} outcomes came too late, or failed before: kept, but no evidence"))
-    notes += [show.plain(f"withdrawn: {arm} ({why})") for arm, why in study.withdrawn.items()]
-    if _spent(study):
+    notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in standing.withdrawn]
+    if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))
-    table, ahead = study.verdicts(), _remaining(study)
-    return Group(show.verdict_table(table, "" if study.done or ahead is None else str(ahead)), *notes)
+    ahead = _remaining(study, standing)
+    outlook = "" if standing.done or ahead is None else str(ahead)
+    head = [Text(line(standing.title), style="bold")] if standing.title else []
+    return Group(*head, show.verdict_table(standing.verdicts, outlook), *notes)
 
 
-def _remaining(study: Study) -> Remaining | None:
+def _remaining(study: Study, standing: Standing) -> Remaining | None:
     """What is still needed; nobody can tell before each option was measured."""
-    return study.remaining() if study.done or study.verdicts().counts.all() else None
+    return study.remaining() if standing.done or standing.verdicts.counts.all() else None
 
 
-def _as_dict(study: Study) -> dict[str, Any]:
-    ahead = _remaining(study)
-    return {
-        "name": study.name,
-        "done": study.done,
-        **study.counts(),
-        "budget": study.spec.budget,
-        "remaining": None if ahead is None else _plain(asdict(ahead)),
-        **study.verdicts().as_dict(),
-        "open_trials": [{"trial": trial.number, "arm": trial.arm} for trial in study.open],
-        "withdrawn": study.withdrawn,
-    }
+def _as_json(study: Study, standing: Standing, forecast: bool, indent: int | None) -> str:
+    if not forecast:
+        return standing.as_json(indent)
+    ahead = _remaining(study, standing)
+    said = {**standing.as_dict(), "remaining": None if ahead is None else _plain(asdict(ahead))}
+    return json.dumps(said, indent=indent, allow_nan=False)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -151,26 +146,24 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 @click.command(short_help="Print the options that are proven to be on the front.")
-@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON instead, as status does.")
 @study_options
 def front(as_json: bool, storage: str, name: str) -> None:
     """Print the options that are proven to be on the front, a line for each.
 
     Exit code 0: the study is decided; 3: not yet, there may be more of them.
     """
-    study = load(storage, name)
-    table, done = study.verdicts(), study.done
+    standing = load(storage, name).standing()
     if as_json:
-        shown = {key: table.as_dict()[key] for key in ("guarantee", "concerns", "contradicted")}
-        click.echo(json.dumps({"front": list(table.front), "done": done, **shown}, indent=2))
+        click.echo(standing.as_json())
     else:
-        for arm in table.front:
+        for arm in standing.front:
             click.echo(line(arm))
-    for warning in table.warnings:
+    for warning in standing.verdicts.warnings:
         click.echo(line(f"warning: {warning}"), err=True)
-    if not done:
-        click.echo(f"not yet decided: {table.tally()}", err=True)
-    sys.exit(0 if done else Exit.UNDECIDED)
+    if not standing.done:
+        click.echo(f"not yet decided: {standing.verdicts.tally()}", err=True)
+    sys.exit(0 if standing.done else Exit.UNDECIDED)
 
 
 @click.command(short_help="Say why an option has its verdict.")
@@ -207,14 +200,19 @@ def plot(out: Path, x: str | None, y: str | None, storage: str, name: str) -> No
     help="[default: by the ending of --out, else csv]",
 )
 @click.option("--out", type=_out, help="Where it goes. [default: the terminal]")
+@click.option("--json", "as_json", is_flag=True, help="Write all that is known instead, as status --json does.")
 @study_options
-def export(form: str | None, out: Path | None, storage: str, name: str) -> None:
+def export(form: str | None, out: Path | None, as_json: bool, storage: str, name: str) -> None:
     """Write all measurements as csv, json or parquet: trial (empty: imported), option, metrics, time.
 
-    Or, as markdown, the verdicts, ready for a report.
+    Or, as markdown, the verdicts, ready for a report; or, with --json, all that is known.
     """
     from . import show
 
+    if as_json:
+        if form is not None:
+            raise InvalidInput(f"--json must come without --format, got {form}")
+        form = "standing"
     if form is None:
         ending = ".csv" if out is None else out.suffix.lower()
         if ending not in FORMATS:
@@ -228,7 +226,7 @@ def export(form: str | None, out: Path | None, storage: str, name: str) -> None:
             raise InvalidInput("--format parquet must come with --out FILE")
         _parquet(study, out)
     else:
-        text = {"csv": _csv, "json": _json, "markdown": _markdown}[form](study)
+        text = {"csv": _csv, "json": _json, "markdown": _markdown, "standing": _standing}[form](study)
         if out is None:
             click.echo(text, nl=False)
             return
@@ -257,6 +255,10 @@ def _json(study: Study) -> str:
     return json.dumps(rows, indent=2, allow_nan=False) + "\n"
 
 
+def _standing(study: Study) -> str:
+    return study.standing().as_json() + "\n"
+
+
 def _parquet(study: Study, out: Path) -> None:
     table = study.to_frame("pyarrow")
     import pyarrow.parquet
@@ -267,12 +269,13 @@ def _parquet(study: Study, out: Path) -> None:
 def _markdown(study: Study) -> str:
     from . import show
 
-    table = study.verdicts()
+    standing = study.standing()
+    table = standing.verdicts
     rows = [show.headings(table), ["---"] * len(show.headings(table))]
     rows += [show.cells(table, k) for k in show.front_first(table)]
     grid = "".join(f"| {' | '.join(map(markdown, row))} |\n" for row in rows)
-    more = [f"Withdrawn: {markdown(f'{arm} ({why})')}\n" for arm, why in study.withdrawn.items()]
-    return "\n".join([f"Guarantee: {markdown(table.guarantee)}\n", grid, f"{table.tally()}\n", *more])
+    more = [f"Withdrawn: {markdown(f'{each.option} ({each.reason})')}\n" for each in standing.withdrawn]
+    return "\n".join([f"Guarantee: {markdown(str(table.guarantee))}\n", grid, f"{table.tally()}\n", *more])
 
 
 @click.command(short_help="What a finished table of measurements already proves.")

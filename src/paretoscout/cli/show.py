@@ -29,7 +29,7 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come."""
     sizes = ((len(table.arms), "option"), (len(table.metrics), "metric"))
     counted = ", ".join(f"{size} {word}{'s' if size > 1 else ''}" for size, word in sizes)
-    head = Text(f"{counted}\nGuarantee: {line(table.guarantee)}")
+    head = Text(f"{counted}\nGuarantee: {line(str(table.guarantee))}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for heading in headings(table):
         named = heading in ("option", "verdict")  # names may be long, numbers are never cut
@@ -51,7 +51,7 @@ def headings(table: VerdictTable) -> list[str]:
 
 def front_first(table: VerdictTable) -> list[int]:
     """The arms by their verdicts, then by the first metric, best first."""
-    sign = 1 if table.metrics[0].direction == "min" else -1
+    sign = -table.metrics[0].sign
     return sorted(range(len(table.arms)), key=lambda k: (_ORDER.index(table.verdicts[k]), sign * table.estimates[k, 0]))
 
 

@@ -18,7 +18,7 @@ from .exits import Exit
 from .options import JSON_HELP, found, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
-    from ..study import Study
+    from ..study import Study, Trial
 
 #: What is written for a metric that was not measured.
 NOT_MEASURED = "none"
@@ -130,6 +130,8 @@ def _arms(file: Path | None, arms: tuple[str, ...]) -> Any:
 
 def _about(study: Study) -> list[str]:
     """What was made, in words."""
+    from ..guarantee import difference
+
     spec = study.spec
     lines = [f"study {study.name!r} in {_where(study)}: {len(spec.arms)} options, delta {spec.delta:g}"]
     for position, metric in enumerate(spec.metrics):
@@ -141,8 +143,9 @@ def _about(study: Study) -> list[str]:
             known = f"from {metric.bounds[0]:g} to {metric.bounds[1]:g}{unit}"
         if sigma is None and metric.bounds is None and not metric.exact:
             known += f", taken as normal (a rate, a score or a count? --bounds {metric.name}=LOW,HIGH)"
-        lines.append(f"  {metric.name}: {better} is better; up to {metric.eps or 0:g}{unit} does not matter; {known}")
-    lines += [f"  guard: {guard}" for guard in spec.guards]
+        small = difference(metric.tolerance, metric)
+        lines.append(f"  {metric.name}: {better} is better; up to {small} does not matter; {known}")
+    lines += [f"  guard: {spec.limit(guard)}" for guard in spec.guards]
     if spec.features:
         lines.append(f"  contexts: {', '.join(spec.features)}")
         if not dict(spec.settings).get("model"):
@@ -180,11 +183,11 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
     has none; anything else: an error.
     """  # noqa: D301 - click wants the character itself
     study = load(storage, name)
-    trials: list[Any] = []
+    trials: list[Trial] = []
     try:
         trials = study.ask(count, arm)
     except NotSupported:
-        if arm is not None or not (study.done or _spent(study)):
+        if arm is not None or not (study.done or study.exhausted):
             raise
     if (held := waiting(study)) is not None:
         click.echo(line(held), err=True)
@@ -196,11 +199,6 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
     if not trials:
         click.echo("every option has its verdict" if study.done else "the budget is spent", err=True)
         sys.exit(Exit.NOTHING_LEFT if study.done else Exit.UNDECIDED)
-
-
-def _spent(study: Study) -> bool:
-    counts, budget = study.counts(), study.spec.budget  # failed ones are asked again: they do not count
-    return budget is not None and counts["told"] + counts["open"] >= budget
 
 
 @click.command(short_help="Give the outcome of a trial, or of many.")

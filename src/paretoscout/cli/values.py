@@ -13,7 +13,7 @@ from .named import named
 
 if TYPE_CHECKING:
     from ..algorithms import Settings
-    from ..problem import Metric
+    from ..statement import Metric
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -84,7 +84,7 @@ def metrics(
     exact: Sequence[str] = (),
 ) -> list[Metric]:
     """Return the metrics that are written as -m, --eps, --unit, --bounds and --exact."""
-    from ..problem import Metric
+    from ..statement import Metric
 
     stated = [Metric(*direction_of(text)) for text in texts]
     eps_of = numbers("--eps", eps)

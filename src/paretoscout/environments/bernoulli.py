@@ -9,7 +9,8 @@ import numpy as np
 from ..kernels.arrays import FloatArray
 from ..kernels.compile import kernel
 from ..kernels.dispatch import implement
-from ..problem import Problem, Units
+from ..problem import Problem
+from ..statement import Units
 
 
 class BernoulliEnvironment(NamedTuple):

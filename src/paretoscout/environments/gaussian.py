@@ -9,7 +9,8 @@ import numpy as np
 from ..kernels.arrays import FloatArray
 from ..kernels.compile import kernel
 from ..kernels.dispatch import implement
-from ..problem import Problem, Units
+from ..problem import Problem
+from ..statement import Units
 
 
 class GaussianEnvironment(NamedTuple):
@@ -29,4 +30,4 @@ implement(GaussianEnvironment, draw=draw)
 
 def of(problem: Problem, units: Units) -> GaussianEnvironment:
     """Return the environment of a problem with normal noise."""
-    return GaussianEnvironment(units.oriented(problem.means), problem.sigma / units.scales)
+    return GaussianEnvironment(units.oriented(problem.means), problem.sigma / units.divisors)

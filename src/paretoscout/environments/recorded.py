@@ -10,7 +10,8 @@ from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.compile import kernel
 from ..kernels.dispatch import implement
 from ..kernels.draws import draw_index
-from ..problem import Problem, Units
+from ..problem import Problem
+from ..statement import Units
 
 
 class RecordedEnvironment(NamedTuple):

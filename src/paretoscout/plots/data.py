@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import InvalidInput, UnknownName
 from ..kernels.arrays import FloatArray, IntArray
-from ..problem import Metric
 from ..simulation.results import Result
+from ..statement import Metric
 
 if TYPE_CHECKING:
     from ..verdicts import VerdictTable
@@ -91,12 +91,13 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
     """Return boxes, staircase and axes of two metrics of a table: the first two unless told otherwise.
 
     >>> import numpy as np
-    >>> from paretoscout.problem import Metric
+    >>> from paretoscout.guarantee import Guarantee
+    >>> from paretoscout.statement import Metric
     >>> from paretoscout.verdicts import VerdictTable
     >>> table = VerdictTable(
     ...     arms=("a", "b"), metrics=(Metric("quality"), Metric("cost", "min")), verdicts=("front", "front"),
-    ...     rivals=(None, None), estimates=np.array([[1.0, 3.0], [2.0, 4.0]]), radii=np.full((2, 2), 0.5),
-    ...     counts=np.array([9, 9]), guarantee="all verdicts right with probability 95% (sigma given)",
+    ...     rivals=(None, None), centres=np.array([[1.0, 3.0], [2.0, 4.0]]), widths=np.full((2, 2), 0.5),
+    ...     counts=np.array([9, 9]), guarantee=Guarantee("front", 0.95, (), ("sigma given",)),
     ... )
     >>> data = front_data(table)
     >>> data.axes[1].label
@@ -106,15 +107,13 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
     """
     shown = _columns(table.metrics, x, y)
     metrics = [table.metrics[column] for column in shown]
-    centre, radius = table.estimates[:, shown], table.radii[:, shown]
-    measured = np.asarray(np.isfinite(centre + radius).all(axis=1))
-    axes = tuple(_axis(metric, centre[measured, i], radius[measured, i]) for i, metric in enumerate(metrics))
+    centre, low, high = (ends[:, shown] for ends in (table.estimates, table.low, table.high))
+    measured = np.asarray(np.isfinite(high).all(axis=1))
+    axes = tuple(
+        _axis(metric, *(ends[measured, i] for ends in (centre, low, high))) for i, metric in enumerate(metrics)
+    )
     boxes = [
-        Box(
-            table.arms[k],
-            table.verdicts[k],
-            *(tuple(map(float, centre[k] + side * radius[k])) for side in (0, -1, 1)),
-        )
+        Box(table.arms[k], table.verdicts[k], *(tuple(map(float, ends[k])) for ends in (centre, low, high)))
         for k in np.flatnonzero(measured)
     ]
     if len(axes) == 1:
@@ -129,7 +128,7 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
         unmeasured=tuple(arm for arm, known in zip(table.arms, measured, strict=True) if not known),
         hidden=tuple(metric.name for metric in table.metrics if metric not in metrics),
         title=title,
-        guarantee=table.guarantee,
+        guarantee=str(table.guarantee),
     )
 
 
@@ -190,11 +189,10 @@ def _columns(metrics: Sequence[Metric], x: str | None, y: str | None) -> list[in
     return [names.index(name) for name in (x, y) if name is not None]
 
 
-def _axis(metric: Metric, centre: FloatArray, radius: FloatArray) -> Axis:
+def _axis(metric: Metric, centre: FloatArray, low: FloatArray, high: FloatArray) -> Axis:
     """Choose scale and ends. An arm that is hardly known must not squeeze the others: its box is cut off."""
     if not len(centre):
         return Axis(metric, 0.0, 1.0, log=False)
-    low, high = centre - radius, centre + radius
     log = bool(low.min() > 0) and spans(centre, 20.0)
     if log:
         centre, low, high = np.log10(centre), np.log10(low), np.log10(high)
@@ -210,7 +208,7 @@ def _axis(metric: Metric, centre: FloatArray, radius: FloatArray) -> Axis:
 def _stairs(points: Sequence[tuple[float, ...]], axes: Sequence[Axis]) -> FloatArray:
     if len(axes) < 2 or not points:
         return np.empty((0, 2))
-    signs = [1.0 if axis.metric.direction == "max" else -1.0 for axis in axes]
+    signs = [axis.metric.sign for axis in axes]
     steps: list[tuple[float, ...]] = []
     # From the best x to the worst: a point is a step if its y is better than all before. Others (equal points,
     # or arms that are on the front for a metric that is not shown) lie on or below the stairs.

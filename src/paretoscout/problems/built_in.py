@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,11 @@ import numpy as np
 
 from ..errors import InvalidInput, UnknownName
 from ..frames import read_csv
-from ..problem import Metric, Problem
+from ..problem import Problem
+from ..statement import Metric
 from .catalogue import DATASETS
 from .datasets import RAW, Dataset
-from .make import gaussian, linear, logistic, noise_of_rows, table
+from .make import compared_rows, gaussian, linear, logistic, noise_of_rows, table
 
 _DATA = resources.files("paretoscout.problems") / "data"
 
@@ -45,19 +45,23 @@ def load(name: str, *, sigma: Any = None) -> Problem:
     about = available()
     if name not in about:
         raise UnknownName("problem", name, about)
-    problem = replace(_MAKERS[name]() if name in _MAKERS else DATASETS[name].problem(), about=about[name])
+    problem = (_MAKERS[name]() if name in _MAKERS else DATASETS[name].problem()).replace(about=about[name])
     if sigma is None:
         return problem
     if problem.rows is not None:
-        scale, noise = noise_of_rows(problem.rows, sigma, name)
-        return replace(problem, sigma=scale, noise=noise)
-    if problem.link == "logistic" or isinstance(sigma, str):
-        wanted = "left out, for its outcomes are 0 or 1" if problem.link == "logistic" else "numbers: it has no rows"
+        scale, noise = noise_of_rows(compared_rows(problem.rows, problem.metrics), sigma, name)
+        return problem.replace(sigma=scale, noise=noise)
+    if problem.statement.model == "logistic" or isinstance(sigma, str):
+        wanted = (
+            "left out, for its outcomes are 0 or 1"
+            if problem.statement.model == "logistic"
+            else "numbers: it has no rows"
+        )
         raise InvalidInput(
             f"sigma of problem {name!r} must be {wanted}, got {sigma!r}; what an "
             f"algorithm assumes is a setting of the algorithm"
         )
-    return replace(problem, sigma=sigma, noise="normal noise, sigma given")
+    return problem.replace(sigma=sigma, noise="normal noise, sigma given")
 
 
 def fetch(name: str, mirror: str = RAW) -> Path:

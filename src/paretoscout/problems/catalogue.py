@@ -21,7 +21,8 @@ import numpy as np
 from ..errors import InvalidInput, UnknownName
 from ..frames import read_csv
 from ..kernels.arrays import FloatArray
-from ..problem import Metric, Problem
+from ..problem import Problem
+from ..statement import Metric
 from .datasets import Columns, Dataset, Upstream
 from .make import gaussian, table
 
@@ -63,7 +64,7 @@ def _designs(dataset: Dataset, columns: Columns, contexts: Sequence[str]) -> Pro
         metrics=dataset.metrics,
         name=dataset.name,
     )
-    return replace(problem, noise="normal noise, simulated")
+    return problem.replace(noise="normal noise, simulated")
 
 
 def _replay(dataset: Dataset, arm: list[str], values: FloatArray, sigma: Sequence[float]) -> Problem:
@@ -71,7 +72,7 @@ def _replay(dataset: Dataset, arm: list[str], values: FloatArray, sigma: Sequenc
     frame: dict[str, Any] = {"arm": arm}
     frame |= {metric.name: values[:, position] for position, metric in enumerate(dataset.metrics)}
     problem = table(frame, arm="arm", metrics=dataset.metrics, name=dataset.name)
-    return replace(problem, sigma=np.array(sigma, float), noise=_PROVEN)
+    return problem.replace(sigma=np.array(sigma, float), noise=_PROVEN)
 
 
 # SW-LLVM
@@ -217,7 +218,7 @@ def _cov_boost_arms(dataset: Dataset, columns: Columns) -> Problem:
         metrics=dataset.metrics,
         name=dataset.name,
     )
-    return replace(problem, noise="normal noise, the trial's pooled variances")
+    return problem.replace(noise="normal noise, the trial's pooled variances")
 
 
 _cov_boost = Dataset(

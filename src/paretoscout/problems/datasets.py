@@ -19,7 +19,8 @@ from typing import Any
 
 from ..errors import MissingData, MissingExtra, UnreadableFile
 from ..frames import read_csv
-from ..problem import Metric, Problem
+from ..problem import Problem
+from ..statement import Metric
 
 #: Where files of public repositories are, by owner/name/commit/path.
 RAW = "https://raw.githubusercontent.com"

@@ -12,7 +12,8 @@ from .. import checks
 from ..errors import InvalidInput
 from ..frames import Columns
 from ..kernels.arrays import FloatArray
-from ..problem import DRAWN, Metric, Problem
+from ..problem import Problem
+from ..statement import Metric, Statement
 
 
 def gaussian(
@@ -29,7 +30,8 @@ def gaussian(
     """State a problem by the true means of its arms; samples are normal around them.
 
     means: (K, L), larger is better unless `directions` says otherwise.
-    sigma: noise scale, one number, one per metric, or one per arm and metric (K, L).
+    sigma: noise scale, one number, one per metric, or one per arm and metric (K, L); of the logarithm where a metric is
+    compared in percent.
     contexts: (K, d) features; they need not explain the means.
     names: of the arms; directions: "min"/"max", one or one per metric; metrics: names, or `Metric` objects.
     cost: what one sample of each arm costs, in any unit; None: all the same.
@@ -39,17 +41,15 @@ def gaussian(
     """
     values = checks.table(f"means of problem {name!r}", means, "(arms, metrics)")
     K, L = values.shape
-    return Problem(
-        name=name,
+    return _problem(
+        name,
+        values,
+        sigma,
         arms=_arm_names(names, K, name),
         metrics=_metrics(metrics, directions, L, name),
-        means=values,
-        sigma=sigma,
-        contexts=None
-        if contexts is None
-        else checks.table(f"contexts of problem {name!r}", contexts, "(arms, features)"),
+        contexts=contexts,
         noise="normal noise, sigma given",
-        cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
+        cost=cost,
     )
 
 
@@ -66,6 +66,8 @@ def linear(
 ) -> Problem:
     """State a problem whose means are exactly linear in the arms' features: contexts (K, d) @ theta (d, L).
 
+    Where a metric is compared in percent, the logarithm of its geometric mean is.
+
     sigma: noise scale, one number, one per metric, or one per arm and metric (K, L).
 
     >>> linear([[1, 0], [0, 1], [0.5, 0.5]], theta=[[1, 0], [0, 1]], sigma=0.1)
@@ -73,16 +75,21 @@ def linear(
     """
     X, parameters = _explained(contexts, theta, name)
     K, L = X.shape[0], parameters.shape[1]
-    return Problem(
-        name=name,
+    stated = _metrics(metrics, directions, L, name)
+    means = X @ parameters
+    for position, metric in enumerate(stated):
+        means[:, position] = metric.natural(means[:, position])
+    return _problem(
+        name,
+        means,
+        sigma,
+        parameters,
         arms=_arm_names(names, K, name),
-        metrics=_metrics(metrics, directions, L, name),
-        means=X @ parameters,
-        sigma=sigma,
+        metrics=stated,
         contexts=X,
-        theta=parameters,
+        model="linear",
         noise="normal noise, sigma given",
-        cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
+        cost=cost,
     )
 
 
@@ -108,20 +115,20 @@ def logistic(
     """
     X, parameters = _explained(contexts, theta, name)
     K, L = X.shape[0], parameters.shape[1]
-    return Problem(
-        name=name,
+    return _problem(
+        name,
+        0.5 + 0.5 * np.tanh(0.5 * (X @ parameters)),  # the logistic function, which overflows if written as is
+        np.full(L, 0.5),
+        parameters,
         arms=_arm_names(names, K, name),
         metrics=tuple(
             metric if metric.bounds else replace(metric, bounds=(0.0, 1.0))
             for metric in _metrics(metrics, directions, L, name)
         ),
-        means=0.5 + 0.5 * np.tanh(0.5 * (X @ parameters)),  # the logistic function, which overflows if written as is
-        sigma=np.full(L, 0.5),
         contexts=X,
-        theta=parameters,
-        link="logistic",
+        model="logistic",
         noise="outcomes 0 or 1, sigma 0.5",
-        cost=None if cost is None else checks.floats(f"cost of problem {name!r}", cost),
+        cost=cost,
     )
 
 
@@ -167,7 +174,13 @@ def table(
             f"problem {name!r} must have an arm with two rows or more: one measurement says nothing about noise"
         )
 
-    scale, noise = noise_of_rows(rows, sigma, name)
+    for position, metric in enumerate(metrics):
+        if metric.relative and not (values[:, position] > 0).all():
+            raise InvalidInput(
+                f"metric {metric.name!r} of problem {name!r} must be above 0 in all rows to be compared in percent, "
+                f"got {values[:, position].min():g}"
+            )
+    scale, noise = noise_of_rows(compared_rows(rows, metrics), sigma, name)
 
     def of_arms(column: str, what: str) -> FloatArray:
         """A column with one number for each arm."""
@@ -181,17 +194,52 @@ def table(
             )
         return numbers
 
-    return Problem(
-        name=name,
+    return _problem(
+        name,
+        means_of_rows(rows, metrics),
+        scale,
+        rows=rows,
         arms=arms,
         metrics=tuple(metrics),
-        means=np.array([group_rows.mean(axis=0) for group_rows in rows]),
-        sigma=scale,
         contexts=np.column_stack([of_arms(column, "a context") for column in contexts]) if contexts else None,
         cost=None if cost is None else of_arms(cost, "a cost"),
-        rows=rows,
         noise=noise,
+        drawn=True,
     )
+
+
+def _problem(
+    name: str,
+    means: FloatArray,
+    sigma: Any,
+    theta: FloatArray | None = None,
+    rows: tuple[FloatArray, ...] | None = None,
+    **stated: Any,
+) -> Problem:
+    """Return a problem; `stated`: fields of its statement."""
+    K, L = means.shape
+    what = f"sigma of problem {name!r}"
+    if rows is None or not np.isnan(sigma).all():
+        sigma = checks.per_arm_and_metric(what, sigma, K, L, least=0.0)
+    return Problem(name, Statement(sigma=sigma, of=f"problem {name!r}", **stated), means, theta, rows)
+
+
+def means_of_rows(rows: Sequence[FloatArray], metrics: Sequence[Metric]) -> FloatArray:
+    """Return the means (K, L) of recorded rows, geometric ones where ratios are compared."""
+    compared = compared_rows(rows, metrics)
+    means = np.array([own.mean(axis=0) for own in compared])
+    for position, metric in enumerate(metrics):
+        means[:, position] = metric.natural(means[:, position])
+    return means
+
+
+def compared_rows(rows: Sequence[FloatArray], metrics: Sequence[Metric]) -> Sequence[FloatArray]:
+    """Return recorded rows on the scales on which the metrics are compared."""
+    if not any(metric.relative for metric in metrics):
+        return rows
+    return [
+        np.column_stack([metric.compared(own[:, position]) for position, metric in enumerate(metrics)]) for own in rows
+    ]
 
 
 def noise_of_rows(rows: Sequence[FloatArray], sigma: str, problem: str) -> tuple[FloatArray, str]:
@@ -199,14 +247,14 @@ def noise_of_rows(rows: Sequence[FloatArray], sigma: str, problem: str) -> tuple
     if not isinstance(sigma, str) or sigma not in ("each", "largest", "unknown"):
         raise InvalidInput(f"sigma of problem {problem!r} must be 'each', 'largest' or 'unknown', got {sigma!r}")
     if sigma == "unknown":
-        return np.full((len(rows), rows[0].shape[1]), np.nan), f"sigma unknown; {DRAWN}"
+        return np.full((len(rows), rows[0].shape[1]), np.nan), "sigma unknown"
     # rows that never vary have none; computed, it might be a rounding error
     each = np.array([np.where(np.ptp(own, axis=0) > 0, own.std(axis=0), 0.0) for own in rows])
     largest = each.max(axis=0)
     if sigma == "each":
         varied = np.array([len(own) > 1 for own in rows])
-        return np.where(varied[:, None], each, largest), f"sigma assumed: each option's own, from its rows; {DRAWN}"
-    return np.tile(largest, (len(rows), 1)), f"sigma assumed: the largest within an option; {DRAWN}"
+        return np.where(varied[:, None], each, largest), "sigma assumed: each option's own, from its rows"
+    return np.tile(largest, (len(rows), 1)), "sigma assumed: the largest within an option"
 
 
 def _explained(contexts: Any, theta: Any, problem: str) -> tuple[FloatArray, FloatArray]:

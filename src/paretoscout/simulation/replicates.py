@@ -17,13 +17,14 @@ from ..algorithms.states import copy_state
 from ..environments import environment_of
 from ..errors import InvalidInput
 from ..geometry import gaps, judged
+from ..guarantee import assumptions, guarantee_of, shown
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, FRONT
 from ..kernels.dispatch import Basis, Verdicts
-from ..problem import Eps, Problem
+from ..problem import Problem
 from ..start import setup_of
+from ..statement import Eps
 from ..streams import algorithm_stream, environment_stream
-from ..verdicts import assumptions, guarantee_of, shown
 from .play import LOGGED, PLAYED, Log, player
 from .progress import Progress, compiling, progress_bar
 from .results import Result
@@ -70,7 +71,7 @@ def simulate(
     """
     if not isinstance(problem, Problem):
         raise InvalidInput(f"problem of simulate must be made by paretoscout.problems, got {type(problem).__name__}")
-    record, settings = resolve(algorithm, noise_given=problem.knows_sigma)
+    record, settings = resolve(algorithm, noise_given=problem.statement.knows_sigma)
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
     run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
@@ -117,13 +118,15 @@ class Run:
         self.cap = checks.whole("max_samples of a run", most, least=1)
         if budget is not None:
             self.cap = min(self.cap, checks.whole("budget of a run", budget, least=1))
-        self.setup, self.units = setup_of(problem, settings, eps, delta, goal, budget)
+        self.asked = problem.asked(eps, delta, goal, budget)
+        self.setup, self.units = setup_of(self.asked, settings), self.asked.units
         self.environment = environment_of(problem, self.units)
         self.means = self.units.oriented(problem.means)
         self.gaps = gaps(self.means).star
         self.first_state, self.options = algorithm.start(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
-        self.assumed = assumptions(self.kernels, settings, self.setup)
+        assumed = assumptions(self.asked, self.kernels, settings, self.setup)
+        self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
@@ -163,10 +166,10 @@ class Run:
             problem=self.problem.name,
             arms=self.problem.arms,
             metrics=tuple(metric.name for metric in self.problem.metrics),
-            assumed=self.assumed,
-            guarantee=guarantee_of(self.algorithm, self.setup, self.problem.metrics, self.units, self.assumed),
-            sigma=self.units.scales * np.full(self.means.shape, np.nan if told is None else told),
-            scales=self.units.scales,
+            assumed="; ".join(self.guarantee.assumptions),
+            guarantee=str(self.guarantee),
+            sigma=self.units.divisors * np.full(self.means.shape, np.nan if told is None else told),
+            divisors=self.units.divisors,
             eps=self.units.eps,
             delta=self.setup.delta,
             seed=self.seed,

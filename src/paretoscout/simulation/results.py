@@ -25,8 +25,8 @@ class Result:
     metrics: tuple[str, ...]
     assumed: str  # what was assumed of the noise and the means
     guarantee: str  # what holds with which probability, and what it rests on
-    sigma: FloatArray  # (K, L) noise scale the algorithm was told, in the metrics' own units; NaN: it was not told
-    scales: FloatArray  # (L,) what one scaled unit is, in the metrics' own units
+    sigma: FloatArray  # (K, L) noise scale the algorithm was told, as the metrics are compared; NaN: it was not told
+    divisors: FloatArray  # (L,) what one scaled unit is, on the scales on which the metrics are compared
     eps: FloatArray  # (L,) in scaled units
     delta: float
     seed: int
@@ -63,6 +63,8 @@ def load_result(path: str | Path) -> Result:
     """Read a result that was saved with `Result.save`."""
     header, arrays = unpack("result", Path(path).read_bytes(), str(path))
     values = {**header, **arrays}
+    if "scales" in values:  # as older files call it
+        values.setdefault("divisors", values["scales"])
     lacking = [field.name for field in fields(Result) if field.name not in values]
     if lacking:
         raise UnreadableFile(f"{path}: this result is not complete, it lacks {', '.join(lacking)}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
-from ..problem import Eps, Problem
+from ..problem import Problem
+from ..statement import Eps
 from ..verdicts import VerdictTable
 from .progress import compiling
 from .replicates import Replicate, Run
@@ -34,24 +34,13 @@ def watch(
     >>> last.front
     ('arm 1', 'arm 2', 'arm 4')
     """
-    record, settings = resolve(algorithm, noise_given=problem.knows_sigma)
+    record, settings = resolve(algorithm, noise_given=problem.statement.knows_sigma)
     run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
     with compiling(None):
         run.compile()
     replicate = Replicate(run, 0)
-    tolerated = (run.units.eps * run.units.scales).tolist()
-    metrics = [replace(metric, eps=eps) for metric, eps in zip(problem.metrics, tolerated, strict=True)]
     while not replicate.finished:
         target = replicate.samples + max(len(problem.arms), replicate.samples // 4)
         while replicate.samples < target and not replicate.finished:
             replicate.advance(min(target - replicate.samples, SLICE_ROUNDS))
-        yield VerdictTable.of(
-            replicate.verdicts(),
-            arms=problem.arms,
-            metrics=metrics,
-            units=run.units,
-            algorithm=record,
-            setup=run.setup,
-            assumed=run.assumed,
-            basis=replicate.basis(),
-        )
+        yield VerdictTable.of(replicate.verdicts(), run.asked, run.guarantee, replicate.basis())

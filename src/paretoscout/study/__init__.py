@@ -1,12 +1,37 @@
 """Live studies, and tables that are finished.
 
-`spec.py` is what a study is made of, `replica.py` its state as a function of its events, `study.py` asking and telling,
-`outlook.py` what is still needed and why an arm has its verdict, `analysis.py` verdicts from a table.
+| file | what it is |
+|---|---|
+| `study.py` | `Study`: asking, telling, and what people may ask it |
+| `spec.py` | the settings of a study, kept as text |
+| `rows.py` | outcomes as they come in, checked |
+| `log.py` | the log in its storage, and who may append to it |
+| `replica.py` | the state of a study: a function of its settings and its log |
+| `guards.py`, `tally.py` | limits that options must keep, and what was measured of each |
+| `practical.py` | verdicts that people act on |
+| `standing.py` | all that is known at one moment, as a value; its JSON is in `standing.schema.json` |
+| `forecast.py`, `explanation.py` | what is still needed, and why an option has its verdict |
+| `analysis.py`, `encoding.py` | verdicts from a finished table; columns as contexts |
 """
 
 from .analysis import analyze
-from .outlook import Explanation, Remaining
+from .explanation import Explanation
+from .forecast import Remaining
+from .rows import Below
 from .spec import Guard, StudySpec
-from .study import Study, Trial
+from .standing import Pair, Standing, Trial, schema
+from .study import Study
 
-__all__ = ["Explanation", "Guard", "Remaining", "Study", "StudySpec", "Trial", "analyze"]
+__all__ = [
+    "Below",
+    "Explanation",
+    "Guard",
+    "Pair",
+    "Remaining",
+    "Standing",
+    "Study",
+    "StudySpec",
+    "Trial",
+    "analyze",
+    "schema",
+]

@@ -10,7 +10,7 @@ from ..algorithms.contract import Settings
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
 from ..kernels.evidence import FEW_VALUES
-from ..problem import Metric
+from ..statement import Metric
 from ..verdicts import VerdictTable
 from .spec import Guard, guards_of, metrics_of, sigma_of
 from .study import Study

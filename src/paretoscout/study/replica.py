@@ -29,24 +29,32 @@ import numpy as np
 
 from ..algorithms.contract import Accepts, shares_of
 from ..algorithms.registry import get
+from ..diagnostics import FEWEST
 from ..errors import NotSupported, UnreadableFile
 from ..files import pack, unpack
+from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, MISSED, PRESENT
-from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
 from ..session import Session
+from ..start import setup_of
+from ..statement import Statement
 from ..storage.contract import Event
 from ..streams import algorithm_stream
-from ..verdicts import VerdictTable, assumptions
-from .spec import RULES, Guard, StudySpec
+from ..verdicts import WORDS, VerdictTable
+from . import practical
+from .guards import Guards
+from .rows import as_array, completed
+from .spec import RULES, StudySpec
 from .tally import Tally
 
 #: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
 History = Callable[[int], Iterable[Event]]
 OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
 
-#: The number of samples at which the tests of guards are narrowest.
-TYPICAL_SAMPLES = 50.0
+#: What was measured is examined for noise that the guarantee does not allow for when there is so much more of it.
+EXAMINED_AFTER = 1.05
+#: Why an arm was withdrawn: its measurements failed, it broke a guard, somebody took it out.
+KINDS = ("failed", "guard", "by hand")
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,15 @@ class Lease:
     question: int | None  # of the running session; None: it was asked before the arms changed, or for a guard alone
     at: float  # when it was asked
     over: bool = False  # its question may be asked again, but an outcome still counts
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """Why an arm is not there any more."""
+
+    kind: str  # one of KINDS
+    reason: str
+    missed: bool = False  # it stood, and was withdrawn by somebody who had looked
 
 
 @dataclass(frozen=True)
@@ -89,30 +106,39 @@ class Replica:
     late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
     partial: int  # outcomes in which a metric is missing
+    look: int  # the event after which what was measured was last to be examined, see `diagnostics`
+    next_look: int  # after so many outcomes it is to be examined again
 
     def __init__(self, spec: StudySpec) -> None:
         self.spec = spec
         self.number = -1
-        self.units, self.columns = spec.units, spec.columns
+        self._fix()
         self.arms = list(spec.arms)  # all there ever were: their order never changes
-        self.contexts = None if spec.contexts is None else [list(row) for row in spec.contexts]
+        self.contexts = None if spec.asked.contexts is None else spec.asked.contexts.tolist()
+        self.cost = None if spec.asked.cost is None else spec.asked.cost.tolist()
         self.entered = [0] * len(self.arms)  # with which addition each arm came
-        self.withdrawn: dict[int, str] = {}  # arm -> why
-        self.broken: list[int] = []  # those of them that broke a guard
-        self.missed: list[int] = []  # those of them that stood, and were withdrawn by somebody who had looked
+        self.withdrawn: dict[int, Withdrawal] = {}
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
         self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
         self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
         self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
+        self.censored: set[tuple[int, int]] = set()  # arms and columns with a value that was too small to be measured
+        self.reached: dict[int, tuple[str, int]] = {}  # the verdict on an arm, and the event with which it came
         for name in COUNTERS:
             setattr(self, name, 0)
+        self.look, self.next_look = -1, FEWEST
         self.tally = Tally.empty(len(self.arms), len(spec.columns))
         self._index()
         self._start()
 
     # What there is to know
+
+    def _fix(self) -> None:
+        """Settle what follows from the settings."""
+        self.units, self.columns = self.spec.asked.units, self.spec.columns
+        self.logs = np.array([metric.relative for metric in self.spec.measured()])
 
     def _index(self) -> None:
         """Settle what follows from the arms, and the questions that are being answered."""
@@ -138,6 +164,8 @@ class Replica:
     @property
     def done(self) -> bool:
         """Whether every arm has its verdict, and every arm of the front keeps its guards for sure."""
+        if self.spec.practical and self.accepts.unasked:
+            return "undecided" not in self.verdicts().verdicts and self.unguarded() is None
         return self.session.done and self.unguarded() is None
 
     @property
@@ -145,26 +173,69 @@ class Replica:
         """How many samples of the budget are taken, or on their way."""
         return self.told + len(self.open) if self.accepts.unasked else self.session.asked - len(self.again)
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether the budget is spent."""
+        return self.spec.budget is not None and self.spent >= self.spec.budget
+
+    def counts(self) -> dict[str, int]:
+        """Return how many trials were asked, told and so on, see `Study.counts`."""
+        return {
+            "asked": self.asked,
+            "told": self.told,
+            "open": len(self.open),
+            "lapsed": self.lapsed,
+            "imported": self.imported,
+            "waiting": sum(len(outcomes.arms) for outcomes in self.waiting.values()),
+            "late": self.late,
+        }
+
+    @property
+    def guards(self) -> Guards:
+        """What is known of the limits that options must keep."""
+        return Guards(self.spec, self.tally, self.shares)
+
+    @property
+    def missed(self) -> list[int]:
+        """Arms that stood, and were withdrawn by somebody who had looked."""
+        return [arm for arm, withdrawal in self.withdrawn.items() if withdrawal.missed]
+
+    def asked_of(self, seated: Sequence[int]) -> Statement:
+        """Return what is asked, of some of all arms."""
+        return replace(
+            self.spec.asked,
+            arms=tuple(self.arms[arm] for arm in seated),
+            contexts=None if self.contexts is None else np.array([self.contexts[arm] for arm in seated], float),
+            cost=None if self.cost is None else np.array([self.cost[arm] for arm in seated], float),
+        )
+
     def verdicts(self) -> VerdictTable:
-        """Return what is proven of the arms that are there."""
-        spec, present = self.spec, self.present
-        setup = self.session.setup
-        notes = [assumptions(self.session.kernels, self.session.settings, setup), *self._notes()]
-        record = get(spec.algorithm).under(self.session.settings)
-        if spec.guards and not self.keeps_shares:  # of a study that was begun under older rules
+        """Return what is known of the arms that are there, as people act on it if that was asked for."""
+        table = self.proven()
+        if self.spec.practical:
+            table, _ = practical.judged(table, doubting=self.accepts.unasked)
+        return table
+
+    def proven(self) -> VerdictTable:
+        """Return what the algorithm proves of the arms that are there."""
+        present, settings = self.present, self.session.settings
+        asked = self.asked_of(self.seated)
+        record = get(self.spec.algorithm)
+        if self.spec.guards and not self.keeps_shares:  # of a study that was begun under older rules
             record = record.without_guarantee("none: it cannot keep guards by the present rules")
+        assumed = (*assumptions(asked, self.session.kernels, settings, self.session.setup), *self._notes())
         basis = self.session.kernels.basis
         table = VerdictTable.of(
             self.session.verdicts(),
-            arms=[self.arms[arm] for arm in self.seated],
-            metrics=spec.metrics,
-            units=self.units,
-            algorithm=record,
-            setup=replace(setup, delta=spec.delta),
-            assumed="; ".join(notes),
-            basis=None if basis is None else basis(self.session.state),
+            asked,
+            guarantee_of(asked, record, settings, assumed),
+            None if basis is None else basis(self.session.state),
         ).only([self.place[arm] for arm in present])
-        if len(present) == 1 and self.breaks(present[0]) is not None:
+        if self.censored:
+            L = len(self.spec.metrics)
+            censored = np.array([[(arm, column) in self.censored for column in range(L)] for arm in present])
+            table = replace(table, censored=censored)
+        if len(present) == 1 and self.guards.broken(present[0]) is not None:
             return replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
         if self.missed and "undecided" in table.verdicts:
             names = ", ".join(self.arms[arm] for arm in self.missed)
@@ -176,16 +247,16 @@ class Replica:
         """What the guarantee rests on besides the noise and the model."""
         spec, notes = self.spec, []
         if spec.guards:
-            notes.append("among options that keep " + " and ".join(map(str, spec.guards)))
+            notes.append("among options that keep " + " and ".join(map(spec.limit, spec.guards)))
         L = len(spec.metrics)
         unknown = [name for name, sigma in zip(self.columns[L:], spec.sigma[L:], strict=True) if sigma is None]
         if unknown:
-            notes.append(f"{', '.join(unknown)}: normal noise, variance unknown")
+            notes.append(f"{', '.join(unknown)}: {NORMAL}")
         if self.imported:
             notes.append(f"{self.imported:,} imported rows, chosen without looking ahead at their outcomes")
         if self.late_arms:
             notes.append("options added without looking at outcomes")
-        if len(self.withdrawn) > len(self.broken) + len(self.missed):
+        if any(withdrawal.kind != "guard" and not withdrawal.missed for withdrawal in self.withdrawn.values()):
             notes.append("options withdrawn without looking at outcomes")
         if self.missed:
             names = ", ".join(self.arms[arm] for arm in self.missed)
@@ -207,68 +278,28 @@ class Replica:
 
     # Guards
 
-    def guard_bounds(self, arm: int, guard: Guard, n: float | None = None) -> tuple[float, float]:
-        """Return limits that the mean of a guarded column lies between; all of them hold together, at all times.
-
-        n: the limits there would be after so many samples, if they go on as they were.
-        """
-        column = self.columns.index(guard.metric)
-        n = float(self.tally.n[arm, column]) if n is None else n
-        if self.tally.n[arm, column] == 0:
-            return -np.inf, np.inf
-        # half of delta, of which each arm has its share, for each guard and side alike
-        alpha = self.spec.delta / 2 * self.shares[arm] / (2 * len(self.spec.guards))
-        sigma = self.spec.sigma[column]
-        if sigma is None and column < len(self.spec.metrics):
-            bounds = self.spec.metrics[column].bounds
-            sigma = None if bounds is None else (bounds[1] - bounds[0]) / 2
-        rho = tuned_rho(TYPICAL_SAMPLES, alpha)
-        if sigma is None:
-            exact = any(metric.exact for metric in self.spec.metrics if metric.name == guard.metric)
-            if not exact and (not self.tally.varied(column) or self.tally.squares[arm, column] == 0.0):
-                return -np.inf, np.inf  # nobody takes that for normal noise
-            deviation = float(np.sqrt(self.tally.squares[arm, column] / self.tally.n[arm, column]))
-            width = t_mixture(n, 2 * alpha, deviation, rho)
-        else:
-            width = one_sided_mixture(n, alpha, sigma, rho) if sigma > 0 else 0.0
-        mean = float(self.tally.mean[arm, column])
-        return mean - width, mean + width
-
-    def broken_by(self, arm: int, guard: Guard, n: float | None = None) -> bool:
-        """Whether an arm breaks a guard for sure."""
-        low, high = self.guard_bounds(arm, guard, n)
-        return low > guard.limit if guard.sense == "<=" else high < guard.limit
-
-    def kept_by(self, arm: int, guard: Guard, n: float | None = None, strictly: bool = False) -> bool:
-        """Whether an arm keeps a guard for sure; unless strictly, up to the eps of the metric."""
-        low, high = self.guard_bounds(arm, guard, n)
-        slack = next((metric.eps or 0.0 for metric in self.spec.metrics if metric.name == guard.metric), 0.0)
-        slack = 0.0 if strictly else slack
-        return high <= guard.limit + slack if guard.sense == "<=" else low >= guard.limit - slack
-
-    def settles(self, arm: int, guard: Guard, n: float) -> bool:
-        """Whether n samples would settle a guard, if they go on as they were."""
-        return self.broken_by(arm, guard, n) or self.kept_by(arm, guard, n)
-
-    def breaks(self, arm: int) -> Guard | None:
-        """Return the guard that an arm breaks for sure, if there is one."""
-        return next((guard for guard in self.spec.guards if self.broken_by(arm, guard)), None)
-
-    def keeps(self, arm: int, strictly: bool = False) -> bool:
-        """Whether an arm keeps all guards for sure."""
-        return all(self.kept_by(arm, guard, strictly=strictly) for guard in self.spec.guards)
-
     def unguarded(self) -> int | None:
         """Return the least measured arm of the front whose guards are open, once all else is decided."""
-        if not self.spec.guards or not self.session.done:
+        if not self.spec.guards or not (self.session.done or self.spec.practical):
             return None
         waiting = Counter(lease.arm for lease in self.open.values())
-        open_ = [arm for arm in self._front() if not self.keeps(arm)]
+        open_ = [arm for arm in self._front() if not self.guards.kept(arm)]
         return min(open_, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
 
     def _front(self) -> list[int]:
         table = self.verdicts()
         return [arm for arm, verdict in zip(self.present, table.verdicts, strict=True) if verdict == "front"]
+
+    def _in_doubt(self) -> int | None:
+        """Return the least measured arm of those on which a practical verdict hangs, once the algorithm has its own."""
+        if not self.accepts.unasked:
+            return None
+        proven = self.proven()
+        table, doubts = practical.judged(proven)
+        bearing = practical.bearing(proven, table, doubts)
+        waiting = Counter(lease.arm for lease in self.open.values())
+        arms = [self.index[name] for name in bearing]
+        return min(arms, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
 
     def _doubt(self) -> None:
         """Once all is decided: who keeps a guard only up to eps may be one that breaks it, and was not to be escaped.
@@ -278,7 +309,9 @@ class Replica:
         doubtful = [
             arm
             for arm in self._front()
-            if self.session.presence(self.place[arm]) == PRESENT and self.keeps(arm) and not self.keeps(arm, True)
+            if self.session.presence(self.place[arm]) == PRESENT
+            and self.guards.kept(arm)
+            and not self.guards.kept(arm, strictly=True)
         ]
         for arm in doubtful:
             self.session.set_presence(self.place[arm], DOUBTFUL)
@@ -292,7 +325,8 @@ class Replica:
         if chosen is not None:
             return self._asked(at, chosen, None, chosen=True)
         if self.session.done:
-            arm = self.unguarded()
+            arm = self._in_doubt() if self.spec.practical else None
+            arm = self.unguarded() if arm is None else arm
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
             return self._asked(at, arm, None)
@@ -354,6 +388,20 @@ class Replica:
         self._take_turns()
         if self.spec.guards and self.keeps_shares and self.session.done:
             self._doubt()
+        self._note_verdicts()
+        if self.told + self.imported >= self.next_look:
+            self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
+
+    def _note_verdicts(self) -> None:
+        """Keep with which event each verdict came; it may be taken back, and come again."""
+        if self.spec.practical:
+            words: Sequence[str] = self.verdicts().verdicts
+        else:
+            status = self.session.verdicts().status
+            words = [WORDS[status[self.place[arm]]] for arm in self.present]
+        for arm, word in zip(self.present, words, strict=True):
+            if self.reached.get(arm, ("undecided",))[0] != word:
+                self.reached[arm] = word, self.number
 
     @property
     def _late_counts(self) -> bool:
@@ -365,6 +413,7 @@ class Replica:
 
     def _tell(self, event: Event) -> None:
         number, arm = event.trial or 0, self.index[event.body["arm"]]
+        self.censored.update((arm, self.columns.index(name)) for name in event.body.get("below", ()))
         values = completed(self.parts.get(number), event.body["values"])
         if number in self.open and event.body.get("more"):
             self.parts[number] = values
@@ -481,12 +530,12 @@ class Replica:
         self.counted.update(outcomes.arms)
         self.partial += int(np.isnan(values[:, : len(self.spec.metrics)]).any(axis=1).sum())
         if outcomes.table:
-            self.tally.add_many(arms, values)
+            self.tally.add_many(arms, self._compared(values))
             self._feed(arms, values)
             if self.keeps_shares:
                 self.session.judge_anew()  # a table is judged after its last row only
         else:
-            self.tally.add(outcomes.arms[0], outcomes.values[0])
+            self.tally.add(outcomes.arms[0], self._compared(values)[0].tolist())
             self._answer(outcomes.arms[0], outcomes.question, values)
 
     def _answer(self, arm: int, question: int | None, values: FloatArray) -> None:
@@ -509,6 +558,10 @@ class Replica:
         if kept.any():
             self.session.add_many(places[kept], outcomes[kept], observed[kept])
 
+    def _compared(self, values: FloatArray) -> FloatArray:
+        """Outcomes (n, C) on the scales on which they are compared."""
+        return np.where(self.logs, np.log(np.where(self.logs, values, 1.0)), values) if self.logs.any() else values
+
     def _for_session(self, values: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Outcomes (n, L) as the algorithm takes them, and which of them are there."""
         metrics = values[:, : len(self.spec.metrics)]
@@ -521,24 +574,23 @@ class Replica:
         status = self.session.verdicts().status
         stood = {arm for arm in self.present if status[self.place[arm]] != DOMINATED}
         left = [self.index[name] for name in event.body.get("withdraw", {})]
+        kind = "guard" if event.body.get("guard") else event.body.get("kind", "by hand")
         for arm, why in zip(left, event.body.get("withdraw", {}).values(), strict=True):
-            self.withdrawn[arm] = why
-            if event.body.get("guard"):
-                self.broken.append(arm)
-            elif event.body.get("looked") and arm in stood:
-                self.missed.append(arm)
+            missed = kind != "guard" and bool(event.body.get("looked")) and arm in stood
+            self.withdrawn[arm] = Withdrawal(kind, why, missed)
         added = event.body.get("add", [])
-        back = [self.index[name] for name, _ in added if name in self.index]
+        back = [self.index[name] for name, *_ in added if name in self.index]
         for arm in back:
             del self.withdrawn[arm]
-            self.broken, self.missed = ([a for a in arms if a != arm] for arms in (self.broken, self.missed))
         addition = max(self.entered) + 1
-        for name, row in added:
+        for name, row, *cost in added:
             if name not in self.index:
                 self.arms.append(name)
                 self.entered.append(addition)
                 if self.contexts is not None:
                     self.contexts.append(row)
+                if self.cost is not None:
+                    self.cost.append(cost[0])
         self.late_arms += len(added)
         self.tally.grow(len(self.arms))
         self.counted.update(arm for arm in range(len(self.arms)) if arm not in self.withdrawn)  # judged anew
@@ -555,7 +607,7 @@ class Replica:
     def _presence(self, arm: int) -> int:
         if arm not in self.withdrawn:
             return PRESENT
-        return MISSED if arm in self.missed else GONE
+        return MISSED if self.withdrawn[arm].missed else GONE
 
     def _start(self) -> None:
         """Start the algorithm with the arms there are."""
@@ -572,9 +624,11 @@ class Replica:
         self.place = {arm: k for k, arm in enumerate(self.seated)}
 
     def _session(self, seated: Sequence[int]) -> Session:
-        contexts = None if self.contexts is None else [self.contexts[arm] for arm in seated]
-        setup = self.spec.setup(contexts, [self.entered[arm] for arm in seated])
-        session = Session(self.spec.algorithm_settings(), setup, self.spec.seed)
+        settings = self.spec.algorithm_settings()
+        share = dict(self.spec.shares)["verdicts"]
+        entered = [self.entered[arm] for arm in seated]
+        setup = setup_of(self.asked_of(seated), settings, share=share, entered=entered)
+        session = Session(settings, setup, self.spec.seed)
         session.rng = algorithm_stream(self.spec.seed, self.generation)
         return session
 
@@ -625,7 +679,9 @@ class Replica:
         header = {
             "rules": RULES,
             "number": self.number,
-            "withdrawn": list(self.withdrawn.items()),
+            "withdrawn": [(arm, *vars(withdrawal).values()) for arm, withdrawal in self.withdrawn.items()],
+            "censored": sorted(self.censored),
+            "reached": [(arm, *rest) for arm, rest in self.reached.items()],
             "again": list(self.again),
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
@@ -642,8 +698,10 @@ class Replica:
             raise UnreadableFile("a snapshot of a study must be of the present rules")
         replica = cls.__new__(cls)
         replica.spec, replica.number = spec, header["number"]
-        replica.units, replica.columns = spec.units, spec.columns
-        replica.withdrawn = dict(map(tuple, header["withdrawn"]))
+        replica._fix()
+        replica.withdrawn = {arm: Withdrawal(*rest) for arm, *rest in header["withdrawn"]}
+        replica.censored = set(map(tuple, header["censored"]))
+        replica.reached = {arm: (word, number) for arm, word, number in header["reached"]}
         replica.again = dict.fromkeys(header["again"])
         replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
         replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
@@ -659,8 +717,8 @@ class Replica:
         return replica
 
 
-PLAIN = ("arms", "contexts", "entered", "broken", "missed")
-COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial")
+PLAIN = ("arms", "contexts", "cost", "entered")
+COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial", "look", "next_look")
 
 
 def duration(seconds: float) -> str:
@@ -673,13 +731,3 @@ def duration(seconds: float) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g} {unit}"
     return f"{seconds:g} s"
-
-
-def completed(told: Sequence[float | None] | None, values: Sequence[float | None]) -> list[float | None]:
-    """Return what was told of a trial, with what was missing in it."""
-    return [new if old is None else old for old, new in zip(told or [None] * len(values), values, strict=True)]
-
-
-def as_array(rows: Sequence[Sequence[float | None]]) -> FloatArray:
-    """Return rows of outcomes as an array; None becomes NaN."""
-    return np.array(rows, float)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..algorithms.contract import Settings, Setup
+from ..algorithms.contract import Settings
 from ..algorithms.registry import get, resolve
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
-from ..problem import Metric, Units, bounds_of, units_of
+from ..start import setup_of
+from ..statement import Metric, Statement
 
-FORMAT = 2
+FORMAT = 3
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
 #: there were versions. A study of older rules is judged anew, from its log, by the present ones; see replica.py.
 RULES = 2
@@ -54,27 +55,59 @@ class Guard:
         return f"{self.metric} {self.sense} {self.limit:g}"
 
 
+#: What is judged besides the verdicts takes its share of delta: limits of guards, and intervals that verdicts rest on.
+SHARES = {
+    ("front", False): (("verdicts", 1.0),),
+    ("front", True): (("verdicts", 0.5), ("guards", 0.5)),
+    ("practical", False): (("verdicts", 0.5), ("intervals", 0.5)),
+    ("practical", True): (("verdicts", 0.25), ("guards", 0.25), ("intervals", 0.5)),
+}
+
+
 @dataclass(frozen=True)
 class StudySpec:
     """All settings of a study. Arms can be added and withdrawn later; these are the first ones."""
 
-    arms: tuple[str, ...]
-    metrics: tuple[Metric, ...]
+    asked: Statement
     guards: tuple[Guard, ...] = ()
     features: tuple[str, ...] = ()  # names of the context columns, after encoding
-    contexts: tuple[tuple[float, ...], ...] | None = None  # a row for each arm
     algorithm: str = "scout"
     settings: tuple[tuple[str, Any], ...] = ()  # of the algorithm, those that are not the default
-    delta: float = 0.05
-    sigma: tuple[float | None, ...] = ()  # for each column: known noise scale, in the column's own unit
+    guarded_sigma: tuple[float | None, ...] = ()  # known noise scale of what only guards look at, in its own unit
     seed: int = 0
     lease: float = 3600.0  # seconds until an ask expires
-    goal: str | int = "front"
-    budget: int | None = None
     give_up: float | None = 3600.0  # seconds after which an outcome is no evidence any more; None: never
     at_give_up: tuple[tuple[str, float], ...] = ()  # the outcome of a trial that was not told by then; none: it is void
     order: str = "asked"  # one of ORDERS
+    shares: tuple[tuple[str, float], ...] = SHARES["front", False]  # what delta is for
+    title: str = ""  # the question that the study answers
     rules: int = field(default=RULES, compare=False)  # under which it was begun
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The first arms."""
+        return self.asked.arms
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, without what only guards look at."""
+        return self.asked.metrics
+
+    @property
+    def delta(self) -> float:
+        """Probability of error that is allowed."""
+        return self.asked.delta
+
+    @property
+    def budget(self) -> int | None:
+        """How many samples there are in all."""
+        return self.asked.budget
+
+    @property
+    def sigma(self) -> tuple[float | None, ...]:
+        """The noise scale of each column, as it is compared; None: nobody knows it."""
+        known = self.asked.sigma.tolist()
+        return (*(None if np.isnan(value) else value for value in known), *self.guarded_sigma)
 
     @property
     def silence(self) -> list[float | None] | None:
@@ -88,79 +121,86 @@ class StudySpec:
         names = [metric.name for metric in self.metrics]
         return tuple(dict.fromkeys([*names, *(guard.metric for guard in self.guards)]))
 
+    def measured(self) -> tuple[Metric, ...]:
+        """Return the columns as metrics; what only guards look at has neither unit nor eps."""
+        known = {metric.name: metric for metric in self.metrics}
+        return tuple(known[name] if name in known else Metric.stored(name) for name in self.columns)
+
+    def limit(self, guard: Guard) -> str:
+        """Return a guard with its unit, for people to read."""
+        unit = next((metric.unit for metric in self.metrics if metric.name == guard.metric), "")
+        return f"{guard} {unit}".rstrip()
+
     @property
-    def units(self) -> Units:
-        """How the metrics are oriented and scaled."""
-        return units_of(self.metrics, None, "a study")
+    def practical(self) -> bool:
+        """Whether verdicts are those that people act on, see practical.py."""
+        return self.asked.goal == "practical"
 
     def algorithm_settings(self) -> Settings:
         """Return the settings of the algorithm."""
         return get(self.algorithm).settings(**dict(self.settings))
 
-    def setup(self, contexts: Sequence[Sequence[float]] | None, entered: Sequence[int]) -> Setup:
-        """Return what the algorithm is told of arms; `entered`: with which addition each of them came."""
-        units = self.units
-        L = len(self.metrics)
-        sigma = np.array([np.nan if value is None else value for value in self.sigma[:L]])
-        return Setup(
-            n_arms=len(entered),
-            n_metrics=L,
-            eps=units.eps,
-            delta=self.delta / 2 if self.guards else self.delta,  # the other half is for the guards
-            sigma=sigma / units.scales,
-            contexts=None if contexts is None else np.array(contexts, float),
-            noise=self._noise(),
-            bounds=bounds_of(self.metrics, units),
-            scales=units.scales,
-            goal=self.goal,
-            budget=self.budget,
-            exact=np.array([metric.exact for metric in self.metrics]),
-            entered=np.array(entered, np.int64),
-        )
-
-    def _noise(self) -> str:
-        """What is assumed of the noise, for people to read; metrics are named where they differ in that."""
-        kinds: dict[str, list[str]] = {}
-        for metric, sigma in zip(self.metrics, self.sigma, strict=False):
-            kind = "sub-Gaussian noise, sigma given"
-            if sigma is None:
-                kind = "normal noise, variance unknown"
-                if metric.bounds is not None:
-                    kind = "outcomes within their bounds, noise of any kind"
-            kinds.setdefault(kind, []).append(metric.name)
-        if len(kinds) == 1:
-            return next(iter(kinds))
-        return "; ".join(f"{', '.join(names)}: {kind}" for kind, names in kinds.items())
+    def differs(self, other: StudySpec) -> list[str]:
+        """Return the names of the settings in which another one differs."""
+        mine = [name for name in vars(self) if name not in ("asked", "rules")]
+        return [name for name in mine if getattr(self, name) != getattr(other, name)] + self.asked.differs(other.asked)
 
     def text(self) -> str:
         """Return it as text for the storage."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
+        asked = {name: _plain(value) for name, value in vars(self.asked).items() if name != "of"}
+        asked["sigma"] = [None if np.isnan(value) else value for value in self.asked.sigma.tolist()]
+        rest = {name: value for name, value in vars(self).items() if name != "asked"}
+        return json.dumps({"format": FORMAT, "asked": asked, **rest}, allow_nan=False, default=asdict)
 
     @classmethod
     def of_text(cls, text: str, name: str) -> StudySpec:
-        """Read what `text` wrote."""
+        """Read what `text` wrote, or an earlier version of it."""
         try:
             values: dict[str, Any] = json.loads(text)
-            if values.pop("format") > FORMAT:
+            version = values.pop("format")
+            if version > FORMAT:
                 raise UnreadableFile(f"study {name!r} was made by a newer paretoscout: install a newer one")
-            values["metrics"] = tuple(
-                Metric.stored(**{**metric, "bounds": metric["bounds"] and tuple(metric["bounds"])})
-                for metric in values["metrics"]
-            )
-            values = {"rules": 1, "give_up": values["lease"], **values}  # what was so before there were settings for it
-            values["at_give_up"] = tuple(map(tuple, values.get("at_give_up", ())))
-            values["guards"] = tuple(Guard(**guard) for guard in values["guards"])
-            values["settings"] = tuple(
-                (key, tuple(value) if isinstance(value, list) else value) for key, value in values["settings"]
-            )
-            if values["contexts"] is not None:
-                values["contexts"] = tuple(map(tuple, values["contexts"]))
-            plain: dict[str, Any] = {
-                key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-            }
-            return cls(**plain)
-        except (KeyError, TypeError, json.JSONDecodeError) as problem:
+            if version < FORMAT:
+                values = _of_before(values)
+            return _read(cls, values)
+        except (KeyError, TypeError, ValueError) as problem:
             raise UnreadableFile(f"the settings of study {name!r} cannot be read: {problem}") from problem
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _of_before(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a study of format 1 or 2, which knew no statement, as those of the present one."""
+    asked = {key: values.pop(key) for key in ("arms", "metrics", "contexts", "delta", "goal", "budget")}
+    sigma, L = values.pop("sigma"), len(asked["metrics"])
+    asked["sigma"], values["guarded_sigma"] = sigma[:L], sigma[L:]
+    values["shares"] = SHARES["front", bool(values["guards"])]
+    # what was so before there were settings for it
+    return {"rules": 1, "give_up": values["lease"], **values, "asked": asked}
+
+
+def _read(cls: type[StudySpec], values: dict[str, Any]) -> StudySpec:
+    asked = values["asked"]
+    asked["metrics"] = tuple(
+        Metric.stored(**{**metric, "bounds": metric["bounds"] and tuple(metric["bounds"])})
+        for metric in asked["metrics"]
+    )
+    asked["arms"] = tuple(asked["arms"])
+    asked["sigma"] = np.array([np.nan if value is None else value for value in asked["sigma"]], float)
+    for name in ("contexts", "cost"):
+        if asked.get(name) is not None:
+            asked[name] = np.array(asked[name], float)
+    values["asked"] = Statement(**asked)
+    values["guards"] = tuple(Guard(**guard) for guard in values["guards"])
+    values["settings"] = tuple(
+        (key, tuple(value) if isinstance(value, list) else value) for key, value in values["settings"]
+    )
+    for name in ("at_give_up", "shares"):
+        values[name] = tuple(map(tuple, values.get(name, ())))
+    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    return cls(**plain)
 
 
 def make_spec(
@@ -170,6 +210,9 @@ def make_spec(
     guards: Sequence[str | Guard],
     features: Sequence[str],
     contexts: Sequence[Sequence[float]] | None,
+    cost: Sequence[float] | None = None,
+    model: str = "none",
+    theta_max: float | None = None,
     algorithm: str | Settings,
     delta: float,
     sigma: Any,
@@ -180,6 +223,7 @@ def make_spec(
     give_up: float | str | None = "lease",
     at_give_up: Mapping[str, float] | None = None,
     order: str = "asked",
+    title: str = "",
 ) -> StudySpec:
     """Check everything, and settle what follows from what is known of the noise."""
     stated = metrics_of(metrics)
@@ -189,16 +233,31 @@ def make_spec(
         checks.name("name of a metric of a study", name)
     for name in set(columns) & set(RESERVED):
         raise InvalidInput(f"name of a metric of a study must not be {name!r}: a column of its table is called so")
-    known = sigma_of(sigma, columns, len(stated))
+    for guard in limits:
+        if guard.limit <= 0 and any(metric.relative for metric in stated if metric.name == guard.metric):
+            raise InvalidInput(f"limit of metric {guard.metric!r} must be above 0 on a log scale, got {guard.limit:g}")
+    L = len(stated)
+    known = sigma_of(sigma, columns, L)
+    asked = Statement(
+        arms=arm_names(arms),
+        metrics=stated,
+        sigma=np.array([np.nan if value is None else value for value in known[:L]], float),
+        contexts=None if contexts is None else np.array(contexts, float),
+        model=model,
+        theta_max=theta_max,
+        cost=None if cost is None else np.array(cost, float),
+        goal=goal,
+        delta=delta,
+        budget=budget,
+    )
     record, settings = resolve(algorithm)
-    noise_given = all(value is not None for value in known[: len(stated)])
-    if isinstance(algorithm, str) and not noise_given:
+    if isinstance(algorithm, str) and not asked.knows_sigma:
         if "noise" not in settings.__dataclass_fields__:
             raise InvalidInput(f"sigma of a study with algorithm {record.name!r} must be given for every metric")
         settings = record.settings(noise="unknown")  # type: ignore[call-arg]
     if settings.sigma is not None:
         raise InvalidInput("sigma of a study must be given to the study, not to its algorithm")
-    if settings.knows_noise and not noise_given:
+    if settings.knows_noise and not asked.knows_sigma:
         raise InvalidInput(
             f"sigma of a study must be given for every metric, or the algorithm told that nobody knows it: "
             f"{type(settings).__name__}(noise='unknown')"
@@ -206,30 +265,30 @@ def make_spec(
     lease = checks.number("lease of a study", lease, above=0.0)
     if order not in ORDERS:
         raise InvalidInput(f"order of a study must be 'asked' or 'told', got {order!r}")
+    if title != "":
+        checks.name("title of a study", title)
     usual = asdict(record.settings())
     spec = StudySpec(
-        arms=arm_names(arms),
-        metrics=stated,
+        asked=asked,
         guards=limits,
         features=tuple(features),
-        contexts=None if contexts is None else tuple(tuple(float(x) for x in row) for row in contexts),
         algorithm=record.name,
         settings=tuple((key, value) for key, value in asdict(settings).items() if value != usual[key]),
-        delta=checks.number("delta of a study", delta, above=0.0, below=1.0),
-        sigma=tuple(known),
+        guarded_sigma=tuple(known[L:]),
         seed=checks.whole("seed of a study", seed, least=0),
         lease=lease,
-        goal=checks.goal(goal),
-        budget=None if budget is None else checks.whole("budget of a study", budget, least=1),
         give_up=_give_up(give_up, lease),
         at_give_up=_at_give_up(at_give_up, stated, columns),
         order=order,
+        shares=SHARES["practical" if asked.goal == "practical" else "front", bool(limits)],
+        title=title,
     )
-    state, _ = record.start(settings, spec.setup(spec.contexts, [0] * len(spec.arms)))  # refused now, not at an ask
+    share = dict(spec.shares)["verdicts"]
+    state, _ = record.start(settings, setup_of(asked, settings, share=share))  # refused now, not at an ask
     kernels = record.kernels_of(state)
     if limits and kernels.judge_anew is None:
         raise NotSupported(f"algorithm {record.name!r} cannot keep guards: it cannot go on without an option that left")
-    if spec.silence is not None and None in spec.silence[: len(stated)] and not kernels.accepts.missing:
+    if spec.silence is not None and None in spec.silence[:L] and not kernels.accepts.missing:
         raise NotSupported(f"at_give_up of a study with algorithm {record.name!r} must have every metric")
     return spec
 
@@ -251,6 +310,8 @@ def _at_give_up(
             raise UnknownName("metric in at_give_up of a study:", name, columns)
     said = {name: checks.number(f"{name!r} in at_give_up of a study", value) for name, value in (values or {}).items()}
     for metric in metrics:
+        if metric.name in said and metric.relative and said[metric.name] <= 0:
+            raise InvalidInput(f"{metric.name!r} in at_give_up of a study must be above 0, got {said[metric.name]:g}")
         if metric.name in said and metric.bounds and not metric.bounds[0] <= said[metric.name] <= metric.bounds[1]:
             low, high = metric.bounds
             raise InvalidInput(
@@ -288,7 +349,10 @@ def metrics_of(metrics: Any) -> tuple[Metric, ...]:
         )
     stated = tuple(metric if isinstance(metric, Metric) else Metric(metric) for metric in metrics)
     # plain numbers: numpy's own cannot be written as text
-    stated = tuple(replace(metric, eps=None if metric.eps is None else float(metric.eps)) for metric in stated)
+    stated = tuple(
+        metric if metric.eps is None or isinstance(metric.eps, str) else replace(metric, eps=float(metric.eps))
+        for metric in stated
+    )
     names = [metric.name for metric in stated]
     for name in names:
         if names.count(name) > 1:

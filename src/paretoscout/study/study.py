@@ -3,54 +3,36 @@
 from __future__ import annotations
 
 import os
-import socket
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
-from ..diagnostics import FEWEST, Concern, examine
-from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, ParetoscoutError, UnknownName
+from ..diagnostics import Concern, examine
+from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName
 from ..frames import Columns, frame_of
-from ..problem import Metric
-from ..storage import Event, Head, Storage, Writer, storage_of
-from ..storage.forks import inside
+from ..statement import DELTA, Metric
+from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .encoding import encode
-from .outlook import Explanation, Remaining, explanation, remaining
-from .replica import OUTCOMES, History, Replica, as_array, completed
+from .explanation import Explanation, explanation
+from .forecast import Remaining, remaining
+from .log import StudyLog, weight
+from .replica import KINDS, Replica
+from .rows import Row, Rows, as_array, completed
 from .spec import Guard, StudySpec, arm_names, make_spec
+from .standing import Standing, Trial, standing_of
 
 DEFAULT_STORAGE = "paretoscout.db"
-#: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average.
-SNAPSHOT_EVENTS = 1000
-SNAPSHOT_BYTES_PER_EVENT = 200
 #: Rows of imported data in one event.
 ROWS_PER_EVENT = 5000
-#: Outcomes beyond this are refused: their squares must be numbers too.
-LARGEST = 1e100
-#: Outcomes beyond this, in units of eps, are refused: their rounding alone would exceed it.
-LARGEST_IN_EPS = 2.0**52
-#: What was measured is examined for noise that the guarantee does not allow for when there is so much more of it, and
-#: only the last so many events.
-EXAMINED_AFTER, EXAMINED_EVENTS = 1.05, 5_000
+#: Of what was measured only the last so many events are examined for noise that the guarantee does not allow for.
+EXAMINED_EVENTS = 5_000
 #: So many trials are asked for at once, at most: others wait meanwhile.
 MOST_ASKED = 10_000
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One measurement to make: its number, to tell the outcome by, and the arm to measure."""
-
-    number: int
-    arm: str
 
 
 class Study:
@@ -65,6 +47,10 @@ class Study:
     sigma: noise scale, one number, one per metric, or {name: number}; None: nobody knows it, and noise is normal.
     guards: limits that options must keep, "latency <= 200": those that break one for sure leave the front.
     contexts: columns of the frame of arms that may explain the means; categories are encoded, see `features`.
+    model: "linear": you state that the means are exactly linear in the contexts (of a metric on a log scale, their
+        logarithms); "logistic": that outcomes are 0 or 1, with log odds that are; "none": neither.
+    theta_max: the largest norm that the parameters of that can have, in units of eps; None: nobody knows it.
+    cost: what one sample of each arm costs, a number for each or a column of the frame of arms; None: all the same.
     algorithm: a name or a settings object, such as `algorithms.Scout(regret_weight=0.9)`.
     lease: seconds after which an ask that was not told is asked again.
     give_up: seconds (at least `lease`, and as many unless told) after which an outcome is kept, but is no evidence any
@@ -72,7 +58,8 @@ class Study:
     at_give_up: what silence means, {"conversion": 0}: the outcome of a trial that was not told by then.
     order: "asked": outcomes count in the order in which they were asked for, those that come early wait; "told": you
         declare that how long a measurement takes has nothing to do with its outcome, and nothing waits.
-    goal, budget: as in `simulate`.
+    goal, budget: as in `simulate`; goal="practical" also leaves out what is pointless beside another option.
+    title: the question that the study answers.
     worker: who asks and tells here, kept with each event; None: the name of this machine and the number of the process.
 
     >>> study = Study(arms=["a", "b"], metrics={"quality": "max"}, sigma=0.01, storage="memory")
@@ -88,12 +75,15 @@ class Study:
         arms: Any = None,
         metrics: Sequence[Metric] | Mapping[str, str] | None = None,
         *,
-        delta: float = 0.05,
+        delta: float = DELTA,
         storage: str | Path | Storage | None = None,
         name: str = "study",
         sigma: Any = None,
         guards: Sequence[str | Guard] = (),
         contexts: Sequence[str] = (),
+        model: str = "none",
+        theta_max: float | None = None,
+        cost: Any = None,
         algorithm: str | Settings = "scout",
         seed: int = 0,
         lease: float = 3600.0,
@@ -102,6 +92,7 @@ class Study:
         give_up: float | str | None = "lease",
         at_give_up: Mapping[str, float] | None = None,
         order: str = "asked",
+        title: str = "",
         clock: Callable[[], float] | None = None,
         worker: str | None = None,
     ) -> None:
@@ -109,13 +100,9 @@ class Study:
             raise InvalidInput(f"name of a study must be a text in one line, not empty, got {name!r}")
         if worker is not None and (not isinstance(worker, str) or not worker.isprintable() or len(worker) > 200):
             raise InvalidInput(f"worker of a study must be a text in one line, at most 200 characters, got {worker!r}")
-        self.name, self._worker = name, worker
-        self._lock = threading.RLock()
-        self._replica: Replica | None = None
-        self._mark = ""  # of the last event that the replica has seen
-        self._snapshot_size = 0  # of the last one that was seen
+        self.name = name
         self._concerns: tuple[Concern, ...] = ()
-        self._examined_again_at = FEWEST
+        self._looked_after = -1  # the event after which what was measured was examined
         spec = None
         if arms is not None or metrics is not None:
             if arms is None or metrics is None:
@@ -123,13 +110,16 @@ class Study:
                     f"a new study must have arms and metrics, got only {'arms' if metrics is None else 'metrics'}"
                 )
             checks.name("name of a study", name)
-            names, features, rows = _arms(arms, contexts)
+            names, features, rows, costs = _arms(arms, contexts, cost)
             spec = make_spec(
                 arms=names,
                 metrics=metrics,
                 guards=guards,
                 features=features,
                 contexts=rows,
+                cost=costs,
+                model=model,
+                theta_max=theta_max,
                 algorithm=algorithm,
                 delta=delta,
                 sigma=sigma,
@@ -140,21 +130,17 @@ class Study:
                 give_up=give_up,
                 at_give_up=at_give_up,
                 order=order,
+                title=title,
             )
         # only now: what is wrong leaves no file behind
         where = storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE
         self.storage = storage_of(where, make=spec is not None)
-        self._clock = clock or self.storage.now
         if spec is not None:
             self._create(spec)
-        self._log = self.storage.head(name).log
-        self.spec = StudySpec.of_text(self.storage.spec(name), name)
-        self._columns = self.spec.columns
-        eps = [metric.eps or np.inf for metric in self.spec.metrics]
-        most = np.minimum(LARGEST * self.spec.units.scales, LARGEST_IN_EPS * np.array(eps))
-        self._most = np.concatenate([most, np.full(len(self._columns) - len(most), LARGEST)])  # of each column
-        if spec is not None and self.spec != spec:
-            differ = [field for field, value in vars(spec).items() if getattr(self.spec, field) != value]
+        self.log = StudyLog(self.storage, name, clock, worker)
+        self.spec = self.log.spec
+        self._rows = Rows(self.spec)
+        if spec is not None and (differ := spec.differs(self.spec)):
             raise InvalidInput(
                 f"study {name!r} is there already, with other settings of {', '.join(differ)}: "
                 "choose another name, or load it by its name alone"
@@ -164,11 +150,6 @@ class Study:
     def load(cls, name: str = "study", storage: str | Path | Storage | None = None) -> Study:
         """Return a study that is there."""
         return cls(name=name, storage=storage)
-
-    @property
-    def worker(self) -> str:
-        """Who asks and tells here, as it is kept with each event."""
-        return f"{socket.gethostname()}:{os.getpid()}"[-200:] if self._worker is None else self._worker
 
     def _create(self, spec: StudySpec) -> None:
         try:
@@ -181,22 +162,26 @@ class Study:
 
     # Asking and telling
 
-    def ask(self, n: int | None = None, arm: str | None = None) -> Any:
+    @overload
+    def ask(self, n: None = None, arm: str | None = None) -> Trial: ...
+
+    @overload
+    def ask(self, n: int, arm: str | None = None) -> list[Trial]: ...
+
+    def ask(self, n: int | None = None, arm: str | None = None) -> Trial | list[Trial]:
         """Return the next trial, or a list of up to n of them to be measured at the same time.
 
         Trials whose lease is over are asked again first. arm: measure this one, whatever the algorithm would ask for,
         also when every arm has its verdict: its interval gets narrower, and the guarantee stays.
         """
         count = 1 if n is None else checks.whole("n of ask", n, least=1, most=MOST_ASKED)
-        with self._writing() as (writer, replica):
-            now, before = self._expire(writer, replica), _weight(replica)
+        with self.log.writing() as (writer, replica):
+            now, before = self.log.expire(writer, replica), weight(replica)
             events: list[Event] = []
             chosen = None if arm is None else self._chosen(replica, arm)
             refused = None
             try:
-                while len(events) < count and not (
-                    events and ((replica.done and chosen is None) or self._budget_spent(replica))
-                ):
+                while len(events) < count and not (events and ((replica.done and chosen is None) or replica.exhausted)):
                     self._check_may_ask(replica, bool(events))
                     events.append(replica.ask(now, chosen))
             except NotSupported as problem:
@@ -204,7 +189,7 @@ class Study:
                     raise
                 refused = problem  # what lapsed has lapsed all the same, and may have decided everything
             writer.append(events)
-            self._settle(writer, replica, before)
+            self.log.settle(writer, replica, before)
         if refused is not None:
             raise refused
         trials = [Trial(event.number, event.body["arm"]) for event in events]
@@ -213,7 +198,8 @@ class Study:
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
         """Take in the outcome of a trial: a number for each metric; None for one that was not measured.
 
-        What is left out is told later, and the trial stays open until then. The same outcome again changes nothing;
+        `Below(6.9)` is a value too small to be measured: at most so large. What is left out is told later, and the
+        trial stays open until then. The same outcome again changes nothing;
         another one for the same trial is an error, and so is a trial that was never asked. The outcome of a trial that
         failed, or was given up, is kept, but is no evidence.
         """
@@ -221,26 +207,26 @@ class Study:
 
     def tell_many(self, outcomes: Iterable[tuple[Trial | int, Mapping[str, Any]]]) -> None:
         """Take in the outcomes of several trials, all of them or, if one is wrong, none; each as in `tell`."""
-        rows: dict[int, tuple[list[float | None], list[str]]] = {}
+        rows: dict[int, tuple[Row, list[str], list[str]]] = {}
         for trial, values in outcomes:
             number = _number(trial)
-            told = self._row(values, f"outcome of trial {number}"), list(values)
-            if rows.setdefault(number, told)[0] != told[0]:
+            row, below = self._rows.read(values, f"outcome of trial {number}")
+            if rows.setdefault(number, (row, list(values), below))[0] != row:
                 raise Conflict(f"trial {number} must be told once, got it again with other values")
-        with self._writing() as (writer, replica):
-            self._expire(writer, replica)
-            for number, (row, given) in rows.items():
-                event = self._told(replica, number, row, given)
+        with self.log.writing() as (writer, replica):
+            self.log.expire(writer, replica)
+            for number, (row, given, below) in rows.items():
+                event = self._told(replica, number, row, given, below=below)
                 if event is not None:
-                    self._append(writer, replica, event)
+                    self.log.append(writer, replica, event)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """Say that a measurement failed: it costs no data, and is asked again."""
         number = _number(trial)
-        with self._writing() as (writer, replica):
-            self._expire(writer, replica)
+        with self.log.writing() as (writer, replica):
+            self.log.expire(writer, replica)
             if number in replica.open:
-                self._append(writer, replica, self._event(replica, "fail", number, {"reason": str(reason)}))
+                self.log.append(writer, replica, self.log.event(replica, "fail", number, {"reason": str(reason)}))
             elif self._tells(number):
                 raise Conflict(f"trial {number} was told already: it did not fail")
 
@@ -265,11 +251,11 @@ class Study:
         if time is not None:
             order = np.argsort(columns.numbers(time), kind="stable").tolist()
             numbers, names, rows = [numbers[k] for k in order], [names[k] for k in order], [rows[k] for k in order]
-        with self._writing() as (writer, replica):
-            self._expire(writer, replica)
+        with self.log.writing() as (writer, replica):
+            self.log.expire(writer, replica)
             tells: dict[int, tuple[int, list[float | None]]] = {}
             history: list[tuple[str, list[float | None]]] = []
-            self._check_rows(rows, replica)
+            self._rows.check_table(rows, replica.accepts)
             for k, (number, name, row) in enumerate(zip(numbers, names, rows, strict=True)):
                 if number is not None:
                     whole = checks.whole(f"trial in row {k} of this table", _if_whole(number), least=0)
@@ -289,7 +275,7 @@ class Study:
             for number, (k, row) in tells.items():
                 event = self._told(replica, number, row, cells, f"row {k} of this table: ")
                 if event is not None:
-                    self._append(writer, replica, event)
+                    self.log.append(writer, replica, event)
                     new += 1
             for start in range(0, len(history), ROWS_PER_EVENT):
                 chunk = history[start : start + ROWS_PER_EVENT]
@@ -298,7 +284,7 @@ class Study:
                     body["in_order"] = True
                 if start + ROWS_PER_EVENT < len(history):
                     body["more"] = True
-                self._append(writer, replica, self._event(replica, "data", None, body))
+                self.log.append(writer, replica, self.log.event(replica, "data", None, body))
             return new + len(history)
 
     # What is known
@@ -306,24 +292,54 @@ class Study:
     @property
     def done(self) -> bool:
         """Whether every arm has its verdict."""
-        with self._reading() as replica:
+        with self.log.reading() as replica:
             return replica.done
 
+    def standing(self, at: int | None = None) -> Standing:
+        """Return all that is known, from one moment: after the last event, or after an earlier one, by its number.
+
+        An earlier standing is made by following the log from its beginning, and names no concerns.
+        """
+        if at is not None:
+            return standing_of(self.log.as_of(checks.whole("at of standing", at, least=-1)), self.name)
+        with self.log.reading() as replica:
+            return standing_of(replica, self.name, self._look(replica))
+
     def verdicts(self) -> VerdictTable:
-        """Return what is proven of each arm, with the guarantee, what it rests on, and what speaks against that."""
-        with self._reading() as replica:
-            table = replica.verdicts()
-            if replica.told + replica.imported >= self._examined_again_at:
-                self._concerns = self._examined(replica)
-                self._examined_again_at = int(EXAMINED_AFTER * (replica.told + replica.imported)) + 1
-            return replace(table, concerns=self._concerns)
+        """Return what is known of each arm, with the guarantee, what it rests on, and what speaks against that."""
+        return self.standing().verdicts
+
+    def proven(self) -> VerdictTable:
+        """Return what the algorithm proves of each arm, whatever the goal makes of it."""
+        with self.log.reading() as replica:
+            return replica.proven()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the budget is spent: all of it was told, or is on its way."""
+        with self.log.reading() as replica:
+            return replica.exhausted
+
+    @property
+    def proven_done(self) -> bool:
+        """Whether the algorithm has a verdict on every arm."""
+        with self.log.reading() as replica:
+            return replica.session.done
+
+    def _look(self, replica: Replica) -> tuple[Concern, ...]:
+        """Return what speaks against the assumptions: everybody examines the same events, and sees the same."""
+        if replica.look != self._looked_after:
+            self._concerns, self._looked_after = self._examined(replica), replica.look
+        return self._concerns
 
     def _examined(self, replica: Replica) -> tuple[Concern, ...]:
         """Look for what the guarantee does not allow for, in what was measured of late."""
         rows: list[tuple[int, int, list[float | None]]] = []  # the order of asking, or of telling; arm; values
         ordered = True
-        after = max(-1, replica.number - EXAMINED_EVENTS)
+        after = max(-1, replica.look - EXAMINED_EVENTS)
         for event in self.storage.events(self.name, after, kinds=("tell", "data")):
+            if event.number > replica.look:
+                break
             if event.kind == "tell":
                 rows.append((event.trial or 0, replica.index[event.body["arm"]], event.body["values"]))
             else:
@@ -331,14 +347,15 @@ class Study:
                 told = zip(event.body["arms"], event.body["values"], strict=True)
                 rows += [(event.number, replica.index[arm], values) for arm, values in told]
         rows.sort(key=lambda row: row[0])
+        stated = self.spec.measured()
         arms, values = np.array([arm for _, arm, _ in rows], np.int64), as_array([values for *_, values in rows])
+        for column, metric in enumerate(stated):
+            values[:, column] = metric.compared(values[:, column])
         of_arm = [values[arms == arm] for arm in replica.present]
-        metrics = {metric.name: metric for metric in self.spec.metrics}
-        stated = [metrics[name] if name in metrics else Metric.stored(name) for name in self._columns]
         return tuple(
             examine(
                 [replica.arms[arm] for arm in replica.present],
-                self._columns,
+                self.spec.columns,
                 [[column[~np.isnan(column)] for column in series.T] for series in of_arm],
                 normal=[
                     sigma is None and metric.bounds is None
@@ -346,7 +363,7 @@ class Study:
                 ],
                 ordered=ordered,
                 exact=[metric.exact for metric in stated],
-                eps=[metric.eps or 0.0 for metric in stated],
+                eps=[metric.tolerance for metric in stated],
             )
         )
 
@@ -355,17 +372,9 @@ class Study:
         return list(self.verdicts().front)
 
     @property
-    def open_guards(self) -> list[str]:
-        """Arms of which it is not known yet whether they keep all guards."""
-        with self._reading() as replica:
-            return [
-                replica.arms[arm] for arm in replica.present if not replica.keeps(arm) and replica.breaks(arm) is None
-            ]
-
-    @property
     def takes_unasked(self) -> bool:
         """Whether the algorithm can take outcomes that it did not ask for."""
-        with self._reading() as replica:
+        with self.log.reading() as replica:
             return replica.accepts.unasked
 
     @property
@@ -375,14 +384,13 @@ class Study:
 
     @property
     def withdrawn(self) -> dict[str, str]:
-        """Arms that were withdrawn or broke a guard, and why."""
-        with self._reading() as replica:
-            return {replica.arms[arm]: why for arm, why in replica.withdrawn.items()}
+        """Arms that were withdrawn or broke a guard, and why; `standing().withdrawn` has the kind of each, too."""
+        return {each.option: each.reason for each in self.standing().withdrawn}
 
     @property
     def open(self) -> list[Trial]:
         """Trials that were asked and are neither told nor void, oldest first."""
-        with self._reading() as replica:
+        with self.log.reading() as replica:
             return [Trial(number, replica.arms[lease.arm]) for number, lease in replica.open.items()]
 
     def counts(self) -> dict[str, int]:
@@ -391,23 +399,15 @@ class Study:
         waiting: outcomes that will count when all trials asked before them are told or void; late: outcomes that are no
         evidence, for their trial was void when they came.
         """
-        with self._reading() as replica:
-            return {
-                "asked": replica.asked,
-                "told": replica.told,
-                "open": len(replica.open),
-                "lapsed": replica.lapsed,
-                "imported": replica.imported,
-                "waiting": sum(len(outcomes.arms) for outcomes in replica.waiting.values()),
-                "late": replica.late,
-            }
+        with self.log.reading() as replica:
+            return replica.counts()
 
     def explain(self, arm: str) -> Explanation:
         """Say why an arm has its verdict, by how much, and what is still missing."""
-        replica = self._copy()
+        replica = self.log.copy()
         if arm not in replica.index:
             raise UnknownName("arm", arm, replica.arms)
-        return explanation(replica, arm)
+        return explanation(replica, standing_of(replica, self.name), arm)
 
     def remaining(self, replicates: int = 20, seconds: float = 1.0) -> Remaining:
         """Estimate how many more samples it takes, and how many it would take to measure all arms equally often.
@@ -415,7 +415,7 @@ class Study:
         Futures that were not followed to their end within `seconds` count as very long ones.
         """
         return remaining(
-            self._copy(),
+            self.log.copy(),
             checks.whole("replicates of remaining", replicates, least=1),
             checks.number("seconds of remaining", seconds, least=0.0),
         )
@@ -457,8 +457,10 @@ class Study:
 
     # Arms
 
-    def add_arms(self, arms: Any, looked: bool = True) -> None:
+    def add_arms(self, arms: Any, looked: bool = True, cost: Any = None) -> None:
         """Add arms, new ones or such as were withdrawn. Those that are there keep their verdicts' share of delta.
+
+        cost: as in `Study`, where it has costs.
 
         looked: say False if the outcomes so far were no reason to add them, and to add just these; the guarantee says
         so then. Arms that were designed or picked after looking at outcomes are refused: all that was measured so far
@@ -467,8 +469,10 @@ class Study:
         contexts = [name for name in self.spec.features if name != "1"]
         if any(" = " in name for name in contexts):
             raise NotSupported("arms cannot be added to a study whose contexts have categories: make a new one")
-        names, _, rows = _arms(arms, contexts)
-        with self._writing() as (writer, replica):
+        names, _, rows, costs = _arms(arms, contexts, cost)
+        if (costs is None) != (self.spec.asked.cost is None):
+            raise InvalidInput(f"cost of arms must be {'given' if costs is None else 'left out'} as in the study")
+        with self.log.writing() as (writer, replica):
             for name in arm_names(names):
                 if name in replica.index and replica.index[name] not in replica.withdrawn:
                     raise InvalidInput(f"names of arms must differ, got {name!r}, which is there already")
@@ -477,162 +481,39 @@ class Study:
                     "arms cannot be added after looking at outcomes: make a new study with all of them, or say that "
                     "the outcomes so far were no reason to add these (looked=False; add-arm --without-looking)"
                 )
-            added = [[name, None if rows is None else rows[k]] for k, name in enumerate(names)]
+            added = [
+                [name, None if rows is None else rows[k], *([] if costs is None else [costs[k]])]
+                for k, name in enumerate(names)
+            ]
             self._change_arms(writer, replica, {"add": added})
 
-    def withdraw(self, arm: str, reason: str = "withdrawn", looked: bool = False) -> None:
-        """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged anew.
+    def withdraw(self, arm: str, reason: str = "withdrawn", looked: bool = False, kind: str = "by hand") -> None:
+        """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged again.
+
+        kind: "by hand", or "failed" if its measurements fail.
 
         looked: say True if the outcomes so far were a reason to withdraw it; unless you do, the guarantee says that
         they were not. Then an arm that stood when it left must still be escaped by those of the front: to take out the
         best ones and to call the next ones optimal would be looking ahead.
         """
-        with self._writing() as (writer, replica):
+        if kind not in KINDS or kind == "guard":
+            raise InvalidInput(f"kind of withdraw must be 'by hand' or 'failed', got {kind!r}")
+        with self.log.writing() as (writer, replica):
             if arm not in replica.index or replica.index[arm] in replica.withdrawn:
                 raise UnknownName("arm", arm, [replica.arms[k] for k in replica.present])
             if len(replica.present) == 1:
                 raise InvalidInput(f"a study must keep at least one arm, and {arm!r} is the last one")
-            self._change_arms(writer, replica, {"withdraw": {arm: str(reason)}, "looked": bool(looked)})
+            body = {"withdraw": {arm: str(reason)}, "looked": bool(looked), "kind": kind}
+            self._change_arms(writer, replica, body)
 
     def _change_arms(self, writer: Writer, replica: Replica, body: dict[str, Any]) -> None:
         if not replica.keeps_shares:
             raise NotSupported(
                 f"algorithm {self.spec.algorithm!r} cannot add or withdraw options: its delta is for those it has"
             )
-        self._append(writer, replica, self._event(replica, "arms", None, body))
-
-    # The log
-
-    @contextmanager
-    def _reading(self) -> Iterator[Replica]:
-        """Hold the state after the last event there is; other threads wait, lest it change while it is read."""
-        with inside(), self._lock:
-            head = partial(self.storage.head, self.name)
-            events = partial(self.storage.events, self.name)
-            yield self._up_to_date(head, events)
-
-    def _copy(self) -> Replica:
-        """Return the state after the last event there is, for what takes a while."""
-        with self._reading() as replica:
-            return Replica.load(self.spec, replica.dump())
-
-    def _up_to_date(self, head: Callable[[int], Head], events: Callable[..., Iterable[Event]]) -> Replica:
-        """Return the replica after the last event. One that knows what is not in the log is thrown away."""
-        if self._replica is not None:
-            self._check_same(head(self._replica.number))
-        if self._replica is None:
-            self._load(head)
-        replica = self._replica
-        assert replica is not None
-        end = head(replica.number)
-        if end.last > replica.number:
-            self._catch_up(replica, events(replica.number), partial(_before, events))
-            end = head(replica.number)
-        self._mark = end.mark
-        return replica
-
-    def _check_same(self, head: Head) -> None:
-        """Forget the replica if the log was cut since (by a backup that was put back, or a server that lost it)."""
-        if head.log != self._log:
-            raise Conflict(
-                f"study {self.name!r} was deleted and made anew since it was loaded here: nothing was changed. "
-                "Load it again; what was asked before belongs to the one that is gone"
-            )
-        if self._replica is not None and head.mark != self._mark:
-            self._replica = None
-
-    def _load(self, head: Callable[[int], Head]) -> None:
-        snapshot = self.storage.latest_snapshot(self.name)
-        log = head(-1)  # after the snapshot, which is not ahead of it then
-        self._check_same(log)
-        replica = None
-        if snapshot is not None and snapshot[0] <= log.last:
-            with suppress(Exception):  # of another version, or damaged in whatever way: the log says the same
-                replica = Replica.load(self.spec, snapshot[1])
-        if replica is None or snapshot is None or replica.number != snapshot[0]:
-            replica = Replica(self.spec)
-        self._replica = replica
-        self._snapshot_size = len(snapshot[1]) if snapshot else 0
-
-    def _catch_up(self, replica: Replica, events: Iterable[Event], history: History) -> None:
-        try:
-            for event in events:
-                replica.apply(event, history)
-        except BaseException:
-            self._replica = None  # half applied: to be loaded again
-            raise
-
-    @contextmanager
-    def _writing(self) -> Iterator[tuple[Writer, Replica]]:
-        """Hold the right to append, with a replica that has seen everything."""
-        with inside(), self._lock:
-            replica: Replica | None = None
-            before = -1
-            if self._replica is None:
-                with self._reading():
-                    pass  # loaded before anybody has to wait for it
-            try:
-                with self.storage.writing(self.name, self.worker) as writer:
-                    replica = self._up_to_date(writer.head, writer.events)
-                    before = replica.number
-                    yield writer, replica
-                    self._mark = writer.head().mark
-            except BaseException as problem:
-                # what is refused is refused before anything changes; after anything else (Ctrl-C, a full disk) the
-                # replica may be ahead of what was kept, or torn
-                if not isinstance(problem, ParetoscoutError) or (replica is not None and replica.number != before):
-                    self._replica = None
-                raise
-
-    def _append(self, writer: Writer, replica: Replica, *events: Event) -> None:
-        """Append events and apply them."""
-        before = _weight(replica)
-        writer.append(events)
-        for event in events:
-            replica.apply(event, _history_of(writer))
-        self._settle(writer, replica, before)
-
-    def _settle(self, writer: Writer, replica: Replica, before: int) -> None:
-        """Do what follows from what was appended: options that break a guard for sure by now are withdrawn.
-
-        And a snapshot is taken at every so many events; of all who append, the one who gets there does it.
-        """
-        interval = max(SNAPSHOT_EVENTS, self._snapshot_size // SNAPSHOT_BYTES_PER_EVENT)
-        if _weight(replica) // interval > before // interval and not replica.table:
-            data = replica.dump()
-            writer.snapshot(replica.number, data)
-            self._snapshot_size = len(data)
-        concerned, replica.counted = sorted(replica.counted), set()
-        if not self.spec.guards or not replica.keeps_shares:
-            return
-        broken = {arm: replica.breaks(arm) for arm in concerned if arm not in replica.withdrawn}
-        why = {replica.arms[arm]: f"breaks {guard}" for arm, guard in broken.items() if guard is not None}
-        if len(why) == len(replica.present):
-            why.popitem()  # one is kept, whatever it breaks: see Replica.verdicts
-        if why:
-            self._append(writer, replica, self._event(replica, "arms", None, {"withdraw": why, "guard": True}))
-
-    def _event(self, replica: Replica, kind: str, trial: int | None, body: dict[str, Any]) -> Event:
-        return Event(replica.number + 1, kind, trial, body, self._clock())
-
-    def _expire(self, writer: Writer, replica: Replica) -> float:
-        """Let trials lapse whose time is up, and return what time it is."""
-        now, before = self._clock(), _weight(replica)
-        events: list[Event] = []
-        while (due := replica.overdue(now)) is not None:
-            number, kind = due
-            body = {"arm": replica.arms[replica.open[number].arm]}
-            events.append(Event(replica.number + 1, kind, number, body, now))
-            replica.apply(events[-1], _history_of(writer))
-        if events:
-            writer.append(events)
-            self._settle(writer, replica, before)
-        return now
+        self.log.append(writer, replica, self.log.event(replica, "arms", None, body))
 
     # Checks
-
-    def _budget_spent(self, replica: Replica) -> bool:
-        return self.spec.budget is not None and replica.spent >= self.spec.budget
 
     def _chosen(self, replica: Replica, arm: str) -> int:
         if arm not in replica.index:
@@ -644,7 +525,7 @@ class Study:
         return replica.index[arm]
 
     def _check_may_ask(self, replica: Replica, more: bool) -> None:
-        if self._budget_spent(replica):
+        if replica.exhausted:
             raise NotSupported(f"the budget of {self.spec.budget} samples is spent")
         if not replica.accepts.pending and replica.session.open and not replica.again:
             raise NotSupported(
@@ -652,60 +533,14 @@ class Study:
                 + ("ask for one" if more else f"tell trial {next(iter(replica.open))} first, or say that it failed")
             )
 
-    def _row(self, values: Any, where: str) -> list[float | None]:
-        if not isinstance(values, Mapping):
-            raise InvalidInput(f"{where} must be {{metric: number}}, got {values!r}")
-        for name in values:
-            if name not in self._columns:
-                raise UnknownName(f"metric in {where}:", name, self._columns)
-        return [
-            None if values.get(name) is None else checks.number(f"{name!r} in {where}", values[name])
-            for name in self._columns
-        ]
-
-    def _check_row(
-        self,
-        row: Sequence[float | None],
-        where: str,
-        replica: Replica,
-        whole: Sequence[float | None] | None = None,
-        more: bool = False,
-    ) -> None:
-        """Refuse what the algorithm cannot take, before anything is changed.
-
-        whole: the row with what was told before. more: is to come.
-        """
-        L = len(self.spec.metrics)
-        missing = [name for name, value in zip(self._columns, whole or row, strict=True) if value is None]
-        if len(missing) == len(row):
-            raise InvalidInput(f"{where} must have at least one of {', '.join(missing)}, got none")
-        lacks = [name for name in missing if name in self._columns[:L]]
-        if lacks and not more and not replica.accepts.missing:
-            raise NotSupported(
-                f"{where} lacks {', '.join(lacks)}: algorithm {self.spec.algorithm!r} needs every metric of a sample"
-            )
-        for name, most, value in zip(self._columns, self._most.tolist(), row, strict=True):
-            if value is not None and not abs(value) <= most:
-                why = " (its rounding alone exceeds eps: subtract what all have in common)" if most < LARGEST else ""
-                raise InvalidInput(f"{name!r} in {where} must be at most {most:g} in size, got {value:g}{why}")
-        for metric, value in zip(self.spec.metrics, row, strict=False):
-            if value is not None and metric.bounds is not None and not metric.bounds[0] <= value <= metric.bounds[1]:
-                low, high = metric.bounds
-                raise InvalidInput(f"{metric.name!r} in {where} must be from {low:g} to {high:g}, got {value:g}")
-
-    def _check_rows(self, rows: Sequence[Sequence[float | None]], replica: Replica) -> None:
-        """Refuse a table in which a row is wrong; only rows that are out of the ordinary are looked at one by one."""
-        values = as_array(rows)
-        low, high = -self._most, self._most.copy()
-        for position, metric in enumerate(self.spec.metrics):
-            if metric.bounds is not None:
-                low[position], high[position] = metric.bounds
-        ordinary = ((values >= low) & (values <= high)).all(axis=1)
-        for k in np.flatnonzero(~ordinary).tolist():
-            self._check_row(rows[k], f"row {k} of this table", replica)
-
     def _told(
-        self, replica: Replica, number: int, row: list[float | None], given: Iterable[str], where: str = ""
+        self,
+        replica: Replica,
+        number: int,
+        row: Row,
+        given: Iterable[str],
+        where: str = "",
+        below: Sequence[str] = (),
     ) -> Event | None:
         """Return the event of a tell; None: it was told before, with the same values. What is not given is to come."""
         lease = replica.open.get(number)
@@ -719,28 +554,27 @@ class Study:
                     shown = dict(zip(self.spec.columns, told, strict=True))
                     raise Conflict(f"{where}trial {number} was told before, with other values: {shown}")
         whole, names = completed(told, row), set(given)
-        more = any(value is None and name not in names for name, value in zip(self._columns, whole, strict=True))
+        more = any(value is None and name not in names for name, value in zip(self.spec.columns, whole, strict=True))
         if whole == told and (more or lease is None):
             return None
-        self._check_row(row, f"{where}outcome of trial {number}", replica, whole, more)
-        return self._event(replica, "tell", number, {"arm": arm, "values": row, **({"more": True} if more else {})})
+        self._rows.check(row, f"{where}outcome of trial {number}", replica.accepts, whole, more)
+        body: dict[str, Any] = {"arm": arm, "values": row}
+        if more:
+            body["more"] = True
+        if below:
+            body["below"] = list(below)
+        return self.log.event(replica, "tell", number, body)
 
     def _tells(self, number: int) -> list[Event]:
         """Return the events that told a trial."""
-        return [event for event in self._events_of(number) if event.kind == "tell"]
+        return [event for event in self.log.of_trial(number) if event.kind == "tell"]
 
     def _asked_arm(self, number: int, where: str = "") -> str:
         """Return the arm of a trial that was asked."""
-        for event in self._events_of(number, where):
+        for event in self.log.of_trial(number, where):
             if event.kind == "ask":
                 return str(event.body["arm"])
         raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
-
-    def _events_of(self, number: int, where: str = "") -> list[Event]:
-        events = self.storage.of_trial(self.name, number)
-        if not events:
-            raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
-        return events
 
     def _check_arm(self, number: int, arm: str, replica: Replica, where: str) -> None:
         lease = replica.open.get(number)
@@ -749,30 +583,18 @@ class Study:
             raise InvalidInput(f"{where} says arm {arm!r}, but trial {number} is of {asked!r}")
 
 
-def _weight(replica: Replica) -> int:
-    """How much there is to replay: events, and rows of imported data."""
-    return replica.number + 1 + replica.imported
-
-
 def _if_whole(number: float) -> Any:
     return int(number) if number == int(number) else number
-
-
-def _before(events: Callable[..., Iterable[Event]], number: int) -> Iterator[Event]:
-    """Yield what was measured before an event."""
-    return (event for event in events(kinds=OUTCOMES) if event.number < number)
-
-
-def _history_of(writer: Writer) -> History:
-    return partial(_before, writer.events)
 
 
 def _number(trial: Trial | int) -> int:
     return trial.number if isinstance(trial, Trial) else checks.whole("trial", trial, least=0)
 
 
-def _arms(arms: Any, contexts: Sequence[str]) -> tuple[list[str], tuple[str, ...], list[list[float]] | None]:
-    """Return the names of arms, and what is known of them."""
+def _arms(
+    arms: Any, contexts: Sequence[str], cost: Any = None
+) -> tuple[list[str], tuple[str, ...], list[list[float]] | None, list[float] | None]:
+    """Return the names of arms, and what is known of them: names of contexts, contexts, costs."""
     if isinstance(arms, str):
         raise InvalidInput(f"arms of a study must be a list of names or a frame, got {arms!r}")
     if not isinstance(arms, Mapping) and not hasattr(arms, "columns"):
@@ -780,13 +602,31 @@ def _arms(arms: Any, contexts: Sequence[str]) -> tuple[list[str], tuple[str, ...
             raise InvalidInput("contexts of a study must be columns of a frame of arms, got a list of names")
         if not isinstance(arms, Iterable) or isinstance(arms, (set, frozenset)):
             raise InvalidInput(f"arms of a study must be a list of names or a frame, got {arms!r}")
-        return [str(arm) if isinstance(arm, (int, str, np.integer)) else arm for arm in arms], (), None
+        names = [str(arm) if isinstance(arm, (int, str, np.integer)) else arm for arm in arms]
+        return names, (), None, _costs(cost, names)
     columns = Columns(arms, "the frame of arms")
     if not columns.names:
         raise InvalidInput("the frame of arms must have a column with their names, got none")
     label = "arm" if "arm" in columns.names else columns.names[0]
     names = columns.labels(label)
+    costs = columns.numbers(cost).tolist() if isinstance(cost, str) else _costs(cost, names)
     if not contexts:
-        return names, (), None
+        return names, (), None, costs
     features, rows = encode(columns, contexts)
-    return names, features, rows
+    return names, features, rows, costs
+
+
+def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
+    """Return what a sample of each arm costs, from one number for each, in their order or by name."""
+    if cost is None:
+        return None
+    if isinstance(cost, str):
+        raise InvalidInput(f"cost of a study must be a column of a frame of arms, or numbers, got {cost!r}")
+    if isinstance(cost, Mapping):
+        if lacking := [name for name in names if name not in cost]:
+            raise InvalidInput(f"cost of a study must be given for every arm, got none of {lacking[0]!r}")
+        cost = [cost[name] for name in names]
+    numbers = checks.floats("cost of a study", cost)
+    if numbers.shape != (len(names),):
+        raise InvalidInput(f"cost of a study must be {len(names)} numbers, one per arm, got {cost!r}")
+    return [float(number) for number in numbers]

@@ -13,7 +13,10 @@ from ..kernels.evidence import FEW_VALUES
 
 @dataclass
 class Tally:
-    """How often each arm was measured in each column, with mean and squared deviations, of what counts by now."""
+    """How often each arm was measured in each column, with mean and squared deviations, of what counts by now.
+
+    On the scales on which the columns are compared.
+    """
 
     n: np.ndarray  # (A, C)
     mean: FloatArray  # (A, C)
@@ -39,10 +42,10 @@ class Tally:
         """Whether a column had more than a few different numbers."""
         return not np.isnan(self.seen[column, -1])
 
-    def add(self, arm: int, values: Sequence[float | None]) -> None:
-        """Take in an outcome; None is not measured."""
+    def add(self, arm: int, values: Sequence[float]) -> None:
+        """Take in an outcome; NaN is not measured."""
         for column, value in enumerate(values):
-            if value is not None:
+            if value == value:
                 self.n[arm, column] += 1
                 off = value - self.mean[arm, column]
                 self.mean[arm, column] += off / self.n[arm, column]

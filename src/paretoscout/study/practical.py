@@ -19,7 +19,6 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray
 from ..verdicts import VerdictTable
-from .metrics import Source
 
 #: How many times the runs it takes, about, where there are too few for an interval.
 BEGINNING = 4.0
@@ -38,17 +37,14 @@ class Doubt:
     times: float  # by which factor the number of their runs must grow to be sure, about
 
 
-def judged(
-    table: VerdictTable, sources: Sequence[Source], doubting: bool = True, bounds: Any = None
-) -> tuple[VerdictTable, list[Doubt]]:
+def judged(table: VerdictTable, doubting: bool = True) -> tuple[VerdictTable, list[Doubt]]:
     """Return the verdicts that people act on, and what is in doubt: the verdicts on these are undecided.
 
-    bounds: (K, L), where a value is only known to be at most that. Without `doubting`, where nobody can go on with
-    them, options in doubt are left on the front.
+    Without `doubting`, where nobody can go on with them, options in doubt are left on the front.
     """
-    eps = np.array([source.eps for source in sources])
+    eps = np.array([metric.tolerance for metric in table.metrics])
     verdicts, rivals = list(table.verdicts), list(table.rivals)
-    lead, least, most, rounding = _compared(table, sources, bounds)
+    lead, least, most, rounding = _compared(table)
     # [k, j]: for sure, j is better than k in some metric, and in none worse by more than eps
     pointless = np.asarray((least >= -eps - rounding).all(axis=2) & (least > rounding).any(axis=2))
     alive = [k for k, verdict in enumerate(verdicts) if verdict != "dominated"]
@@ -56,7 +52,7 @@ def judged(
         verdicts[k], rivals[k] = "dominated", table.arms[j]
     # what is the same up to eps in some metric is not beaten in it, as little as may be known of the others
     safe = np.asarray((most <= eps + rounding).any(axis=2))
-    unsure: Any = np.zeros(len(verdicts), bool) if bounds is None else np.asarray(bounds).any(axis=1)
+    unsure = below(table).any(axis=1)
     for k in alive:
         if verdicts[k] == "dominated":
             continue
@@ -81,26 +77,31 @@ def judged(
     return replace(table, verdicts=tuple(verdicts), rivals=tuple(rivals)), doubts
 
 
-def never_varied(table: VerdictTable, sources: Sequence[Source]) -> Any:
+def below(table: VerdictTable) -> Any:
+    """(K, L): whether a value is only known to be at most what it is said to be."""
+    return np.zeros(table.centres.shape, bool) if table.censored is None else np.asarray(table.censored)
+
+
+def never_varied(table: VerdictTable) -> Any:
     """(K, L): whether a number that need not be exact was the same in all of some runs."""
-    inexact = np.array([not source.exact for source in sources])
-    still = (table.radii <= ROUNDING * np.abs(table.estimates)) & (table.counts > 1)[:, None]
-    hidden = np.isinf(table.radii) & (table.counts >= RUNS_TO_SHOW)[:, None]  # its noise cannot be estimated
+    inexact = np.array([not metric.exact for metric in table.metrics])
+    still = (table.widths <= ROUNDING * np.abs(table.centres)) & (table.counts > 1)[:, None]
+    hidden = np.isinf(table.widths) & (table.counts >= RUNS_TO_SHOW)[:, None]  # its noise cannot be estimated
     return (still | hidden) & inexact
 
 
-def stuck(table: VerdictTable, practical: VerdictTable, sources: Sequence[Source], bounds: Any = None) -> list[int]:
+def stuck(table: VerdictTable, practical: VerdictTable) -> list[int]:
     """Return undecided options for which more runs are of no use, as it seems.
 
     They have run often, and would have their verdict if numbers that never varied were exact and bounds were values.
     """
     often = practical.counts >= RUNS_TO_SHOW
     undecided = [k for k, verdict in enumerate(practical.verdicts) if verdict == "undecided" and often[k]]
-    unknown = never_varied(table, sources) | (np.zeros(table.radii.shape, bool) if bounds is None else bounds)
+    unknown = never_varied(table) | below(table)
     if not undecided or not unknown.any():
         return []
-    known = replace(table, radii=np.where(unknown, 0.0, table.radii))
-    looks, _ = judged(known, [replace(source, exact=True) for source in sources])
+    exact = tuple(replace(metric, exact=True) for metric in table.metrics)
+    looks, _ = judged(replace(table, widths=np.where(unknown, 0.0, table.widths), metrics=exact, censored=None))
     return [k for k in undecided if looks.verdicts[k] != "undecided"]
 
 
@@ -119,10 +120,8 @@ def runs_for(table: VerdictTable, doubts: Sequence[Doubt]) -> float:
 def block(
     table: VerdictTable,
     doubts: Sequence[Doubt],
-    sources: Sequence[Source],
     alive: Sequence[str] | None = None,
     without: Sequence[int] = (),
-    bounds: Any = None,
 ) -> list[str]:
     """Return the options to run next, each once: those that are undecided, and those that bear on them.
 
@@ -131,36 +130,43 @@ def block(
 
     alive: those that the study has not eliminated; without: numbers of those that need no more runs.
     """
-    eps = np.array([source.eps for source in sources])
+    eps = np.array([metric.tolerance for metric in table.metrics])
     undecided = [k for k, verdict in enumerate(table.verdicts) if verdict == "undecided" and k not in without]
     if alive is None:
         alive = [arm for arm, verdict in zip(table.arms, table.verdicts, strict=True) if verdict != "dominated"]
     standing = [k for k, arm in enumerate(table.arms) if arm in set(alive)]
-    _, _, most, _ = _compared(table, sources, bounds)
+    _, _, most, _ = _compared(table)
     near = np.asarray((most >= eps).all(axis=2))[np.ix_(undecided, standing)]  # may be better in every metric
     chosen = {*undecided, *np.array(standing, int)[near.any(axis=0)].tolist(), *(doubt.rival for doubt in doubts)}
     return [table.arms[k] for k in sorted(chosen)]
 
 
-def hardly_known(table: VerdictTable, sources: Sequence[Source]) -> list[str]:
+def bearing(proven: VerdictTable, table: VerdictTable, doubts: Sequence[Doubt]) -> list[str]:
+    """Return the options to run next, each once, by what the study proves and what people act on; none: all is known.
+
+    That is, those that bear on what is undecided, but for those for which more runs are of no use.
+    """
+    alive = [arm for arm, verdict in zip(proven.arms, proven.verdicts, strict=True) if verdict != "dominated"]
+    return block(table, doubts, alive, stuck(proven, table))
+
+
+def hardly_known(table: VerdictTable) -> list[str]:
     """Return options of the front whose values people want to see more of, up to RUNS_TO_SHOW runs."""
-    eps = np.array([source.eps for source in sources])
-    sizes = np.where([source.relative for source in sources], 1.0, np.abs(table.estimates))
-    hazy = (table.radii > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
+    eps = np.array([metric.tolerance for metric in table.metrics])
+    sizes = np.where([metric.relative for metric in table.metrics], 1.0, np.abs(table.centres))
+    hazy = (table.widths > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
     return [arm for arm, verdict, so in zip(table.arms, table.verdicts, hazy, strict=True) if so and verdict == "front"]
 
 
-def _compared(
-    table: VerdictTable, sources: Sequence[Source], bounds: Any
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _compared(table: VerdictTable) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """[k, j, metric]: by how much j seems to be better than k, at least and at most is, and what rounding may do."""
-    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
-    values, sizes = signs * table.estimates, ROUNDING * np.abs(table.estimates)
-    still = never_varied(table, sources)
-    radii = np.where(still, np.inf if bounds is None else np.where(bounds, 0.0, np.inf), table.radii)
+    signs = np.array([metric.sign for metric in table.metrics])
+    values, sizes = signs * table.centres, ROUNDING * np.abs(table.centres)
+    bounds = below(table)
+    radii = np.where(never_varied(table), np.where(bounds, 0.0, np.inf), table.widths)
     low, high = values - radii, values + radii
-    if bounds is not None:  # the value may be lower than that
-        low, high = np.where(bounds & (signs > 0), -np.inf, low), np.where(bounds & (signs < 0), np.inf, high)
+    # the value of a bound may be lower than that
+    low, high = np.where(bounds & (signs > 0), -np.inf, low), np.where(bounds & (signs < 0), np.inf, high)
     least, most = low[None] - high[:, None], high[None] - low[:, None]
     return values[None] - values[:, None], least, most, sizes[None] + sizes[:, None]
 

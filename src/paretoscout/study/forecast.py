@@ -1,4 +1,4 @@
-"""What a study still needs, and why an arm has its verdict. Estimates, not guarantees."""
+"""What a study still needs: estimates, not guarantees."""
 
 from __future__ import annotations
 
@@ -36,25 +36,8 @@ class Remaining:
             return "nothing more to measure"
         if not np.isfinite(self.low):
             return "very many more runs"
-        often = f" (uniform sampling: {_about(self.uniform)})" if self.uniform is not None else ""
-        return f"about {_about(self.samples)} more runs, likely {_about(self.low)} to {_about(self.high)}{often}"
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why an arm has its verdict."""
-
-    arm: str
-    verdict: str  # "front", "dominated", "undecided", "withdrawn"
-    rival: str | None  # who dominates it, or who comes nearest to that
-    margins: dict[str, float]  # by how much the rival is better, by metric, in the metric's own unit; negative: worse
-    rests_on: str | None  # the metric on which the verdict hangs
-    samples: int
-    expected: float | None  # more samples of this arm that are expected
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
+        often = f" (uniform sampling: {about(self.uniform)})" if self.uniform is not None else ""
+        return f"about {about(self.samples)} more runs, likely {about(self.low)} to {about(self.high)}{often}"
 
 
 def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int = 0) -> Remaining:
@@ -101,7 +84,7 @@ def _for_guards(replica: Replica) -> dict[str, float]:
         for guard in replica.spec.guards:
             n = float(replica.tally.n[arm, replica.columns.index(guard.metric)])
             more = 0.0
-            while more < MOST_SAMPLES and not replica.settles(arm, guard, n + more):
+            while more < MOST_SAMPLES and not replica.guards.settles(arm, guard, n + more):
                 more = max(more + 1.0, 1.05 * more)
             needs[name] = max(needs.get(name, 0.0), np.ceil(more) if more < MOST_SAMPLES else np.inf)
     return needs
@@ -115,9 +98,9 @@ def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
     overall = np.nan_to_num(
         np.array([column[~np.isnan(column)].mean() if (column == column).any() else 0.0 for column in mean.T])
     )
-    estimates = units.oriented(np.where(n > 0, mean, overall))
+    estimates = units.directed(np.where(n > 0, mean, overall))
     squares = replica.tally.squares[replica.seated][:, :L]
-    seen = _noise_seen(squares, (n - 1).clip(0), replica.session.kernels.pools_noise) / units.scales
+    seen = _noise_seen(squares, (n - 1).clip(0), replica.session.kernels.pools_noise) / units.divisors
     told = replica.session.setup.sigma
     sigma = seen if told is None else np.where(np.isnan(told), seen, told)
     between = estimates.std(axis=0)
@@ -196,77 +179,10 @@ def _future_in_turn(replica: Replica, environment: Any, number: int, deadline: f
     return np.inf
 
 
-def explanation(replica: Replica, arm: str) -> Explanation:
-    """Put the verdict on an arm into words."""
-    index = replica.index[arm]
-    samples = int(replica.tally.n[index].max())
-    if index in replica.withdrawn:
-        why = replica.withdrawn[index]
-        return Explanation(arm, "withdrawn", None, {}, None, samples, None, f"{arm} is withdrawn: {why}.")
-    broken = replica.breaks(index)
-    if broken is not None:
-        return Explanation(arm, "dominated", None, {}, broken.metric, samples, None, f"{arm} breaks {broken}.")
-    table = replica.verdicts()
-    k = table.arms.index(arm)
-    metrics = replica.spec.metrics
-    verdict, rival = table.verdicts[k], table.rivals[k]
-    margins: dict[str, float] = {}
-    hinge = None
-    if rival is not None:
-        j = table.arms.index(rival)
-        sign = np.array([1.0 if metric.direction == "max" else -1.0 for metric in metrics])
-        lead = (table.estimates[j] - table.estimates[k]) * sign
-        margins = {metric.name: float(value) for metric, value in zip(metrics, lead, strict=True)}
-        width = table.radii[j] + table.radii[k]
-        known = np.isfinite(width) & (width > 0)
-        # a dominated arm hangs on the metric where the lead is smallest, another on the one where it holds out best
-        hinge = metrics[int(np.argmin(np.where(known, lead / np.where(known, width, 1.0), np.inf)))].name
-    expected = None
-    if verdict == "undecided":
-        expected = remaining(replica, 8).by_arm.get(arm)
-    return Explanation(
-        arm,
-        verdict,
-        rival,
-        margins,
-        hinge,
-        samples,
-        expected,
-        _words(arm, verdict, rival, margins, hinge, samples, expected, metrics),
-    )
-
-
-def _words(
-    arm: str,
-    verdict: str,
-    rival: str | None,
-    margins: dict[str, float],
-    hinge: str | None,
-    samples: int,
-    expected: float | None,
-    metrics: Any,
-) -> str:
-    measured = f"{arm} was measured {samples:,} times."
-    leads = "; ".join(
-        f"{metric.name} {'better' if margins[metric.name] >= 0 else 'worse'} by "
-        f"{abs(margins[metric.name]):.3g} {metric.unit}".rstrip()
-        for metric in metrics
-        if metric.name in margins
-    )
-    if verdict == "dominated":
-        return f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
-    if verdict == "front":
-        near = f" Nearest to dominating it comes {rival}: {leads}." if rival else ""
-        return f"{arm} is on the front: no other option is better in every metric by more than eps.{near} {measured}"
-    against = f" The nearest rival is {rival}: {leads}; it hangs on {hinge}." if rival else ""
-    more = f" About {_about(expected)} more runs of it are expected." if expected is not None else ""
-    return f"{arm} is undecided.{against} {measured}{more}"
-
-
-def _about(number: float | None) -> str:
+def about(number: float | None) -> str:
     """Write an estimate to two digits.
 
-    >>> _about(1234.0), _about(float("inf"))
+    >>> about(1234.0), about(float("inf"))
     ('1,200', 'very many')
     """
     if number is None or not np.isfinite(number):

@@ -1,0 +1,136 @@
+"""What holds with which probability, up to which differences, on which assumptions: a value that prints as words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
+from .start import told_sigma
+from .statement import DRAWN, Metric, Statement
+
+#: What is promised, by what was asked for.
+PROMISES = {
+    "front": "all verdicts right",
+    "practical": "all verdicts right",
+    "cover": "every optimal option returned, or one as good,",
+}
+
+NORMAL, NORMAL_ROWS = "normal noise, variance unknown", "noise assumed to be normal, variance unknown"
+BOUNDED = "outcomes within their bounds, noise of any kind"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is promised of a set of verdicts.
+
+    >>> print(Guarantee("front", 0.95, (("cost", "2%"),), ("sigma given",)))
+    all verdicts right with probability 95%, up to 2% of cost (sigma given)
+    """
+
+    goal: str | int  # what was asked for
+    probability: float | None  # that all of it holds; None: nothing is promised
+    tolerated: tuple[tuple[str, str], ...]  # differences that do not matter: of which metric, how much
+    assumptions: tuple[str, ...]  # what it rests on, one by one
+    why_not: str = ""  # why nothing is promised
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything is promised."""
+        return self.probability is not None
+
+    def __str__(self) -> str:
+        assumed = "; ".join(self.assumptions)
+        if self.probability is None:
+            return f"none: {self.why_not} ({assumed})"
+        amounts = {amount for _, amount in self.tolerated}
+        if len(amounts) == 1 and len(self.tolerated) > 1:
+            upto = f", up to {amounts.pop()} of every metric"
+        else:
+            parts = " and ".join(f"{amount} of {metric}" for metric, amount in self.tolerated)
+            upto = f", up to {parts}" if parts else ""
+        return f"{self.promise} with probability {100 * self.probability:.10g}%{upto} ({assumed})"
+
+    @property
+    def promise(self) -> str:
+        """What is promised, in words."""
+        return PROMISES.get(str(self.goal), f"{self.goal} options of the front found")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "text": str(self),
+            "holds": self.holds,
+            "goal": self.goal,
+            "probability": self.probability,
+            "tolerated": dict(self.tolerated),
+            "assumptions": list(self.assumptions),
+            "why_not": self.why_not or None,
+        }
+
+
+def guarantee_of(asked: Statement, algorithm: Algorithm, settings: Settings, assumed: tuple[str, ...]) -> Guarantee:
+    """Return what is promised to whoever asked: nothing, if the settings of the algorithm void it."""
+    record = algorithm.under(settings)
+    tolerated = tuple(
+        (metric.name, difference(metric.tolerance, metric)) for metric in asked.metrics if any_tolerance(asked)
+    )
+    if record.guarantees:
+        return Guarantee(asked.goal, 1.0 - asked.delta, tolerated, assumed)
+    return Guarantee(asked.goal, None, tolerated, assumed, KINDS[record.kind].format(name=record.name))
+
+
+def any_tolerance(asked: Statement) -> bool:
+    """Whether any difference does not matter."""
+    return any(metric.tolerance > 0 for metric in asked.metrics)
+
+
+def assumptions(asked: Statement, kernels: Kernels, settings: Settings, setup: Setup) -> tuple[str, ...]:
+    """Return what is assumed of the noise and the means, one by one, for people to read."""
+    model = kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
+    taken = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
+    if setup.sigma is not None and not kernels.each_sigma and (np.ptp(setup.sigma, axis=0) > 0).any():
+        taken = "the largest sigma taken for all options"
+    return tuple(filter(None, [*_noise(asked, settings), taken, model]))
+
+
+def _noise(asked: Statement, settings: Settings) -> list[str]:
+    """What is assumed of the noise; metrics are named where they differ in that."""
+    sigma = told_sigma(asked, settings)
+    kinds: dict[str, list[str]] = {}
+    for position, metric in enumerate(asked.metrics):
+        kind = asked.noise
+        if sigma is None or np.isnan(sigma[..., position]).any():
+            kind = BOUNDED if metric.bounds is not None else NORMAL_ROWS if asked.drawn else NORMAL
+        elif settings.sigma is not None:
+            kind = f"sigma set to {', '.join(f'{value:g}' for value in dict.fromkeys(sigma.tolist()))}"
+        kinds.setdefault(kind, []).append(metric.name)
+    said = list(kinds) if len(kinds) == 1 else [f"{', '.join(names)}: {kind}" for kind, names in kinds.items()]
+    relative = [metric.name for metric in asked.metrics if metric.relative]
+    if relative:
+        said.append(f"geometric means of {', '.join(relative)}, noise that of logarithms")
+    return [*said, DRAWN] if asked.drawn else said
+
+
+def shown(value: Any) -> str:
+    """Return a setting as people write it."""
+    if isinstance(value, tuple):
+        return ",".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def amount(value: float, metric: Metric) -> str:
+    """Return a number with its unit."""
+    return f"{value:.3g} {metric.unit}".rstrip()
+
+
+def difference(value: float, metric: Metric) -> str:
+    """Return a difference, on the scale on which the metric is compared, with its unit or as a share.
+
+    >>> difference(0.5, Metric("cost", unit="$")), difference(math.log(1.02), Metric("time", scale="log"))
+    ('0.5 $', '2%')
+    """
+    return f"{100 * math.expm1(value):.3g}%" if metric.relative else amount(value, metric)

@@ -1,0 +1,83 @@
+"""Why an arm has its verdict, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..guarantee import amount
+from ..statement import Metric
+from .forecast import about, remaining
+from .replica import Replica
+from .standing import Difference, Pair, Standing
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an arm has its verdict."""
+
+    arm: str
+    verdict: str  # "front", "dominated", "undecided", "withdrawn"
+    rival: str | None  # who dominates it, or who comes nearest to that
+    margins: dict[str, float]  # by how much the rival is better, by metric; negative: worse; shares on a log scale
+    rests_on: str | None  # the metric on which the verdict hangs
+    samples: int
+    expected: float | None  # more samples of this arm that are expected
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
+    """Put the verdict on an arm into words."""
+    index, table = replica.index[arm], standing.verdicts
+    samples = int(replica.tally.n[index].max())
+    if index in replica.withdrawn:
+        text = f"{arm} is withdrawn: {replica.withdrawn[index].reason}."
+        return Explanation(arm, "withdrawn", None, {}, None, samples, None, text)
+    broken = replica.guards.broken(index)
+    if broken is not None:
+        text = f"{arm} breaks {replica.spec.limit(broken)}."
+        return Explanation(arm, "dominated", None, {}, broken.metric, samples, None, text)
+    k = table.arms.index(arm)
+    verdict = table.verdicts[k]
+    rival = standing.nearest[k][0][0] if standing.nearest[k] else None
+    if rival not in table.arms:  # it left since
+        rival = table.rivals[k] if table.rivals[k] in table.arms else None
+    pair = None if rival is None else standing.pair(arm, rival)
+    hinge = None if pair is None else _hinge(pair)
+    expected = remaining(replica, 8).by_arm.get(arm) if verdict == "undecided" else None
+    margins = {} if pair is None else {each.metric: each.value for each in pair.differences if each.value is not None}
+    leads = (
+        "" if pair is None else "; ".join(_lead(*each) for each in zip(pair.differences, table.metrics, strict=True))
+    )
+    measured = f"{arm} was measured {samples:,} times."
+    if verdict == "dominated":
+        text = f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
+    elif verdict == "front":
+        near = f" Nearest to dominating it comes {rival}: {leads}." if rival else ""
+        text = f"{arm} is on the front: no other option is better in every metric by more than eps.{near} {measured}"
+    else:
+        against = f" The nearest rival is {rival}: {leads}; it hangs on {hinge}." if rival else ""
+        more = f" About {about(expected)} more runs of it are expected." if expected is not None else ""
+        text = f"{arm} is undecided.{against} {measured}{more}"
+    return Explanation(arm, verdict, rival, margins, hinge, samples, expected, text)
+
+
+def _lead(difference: Difference, metric: Metric) -> str:
+    if difference.value is None:
+        return f"{metric.name} not measured"
+    by = abs(difference.value)
+    size = f"{100 * by:.3g}%" if difference.relative else amount(by, metric)
+    return f"{metric.name} {'better' if difference.value >= 0 else 'worse'} by {size}"
+
+
+def _hinge(pair: Pair) -> str | None:
+    """The metric where the lead is smallest beside its uncertainty: there the rival must lead, or the arm hold out."""
+
+    def certainty(each: Difference) -> float:
+        if each.value is None or each.low is None or each.high is None or each.high == each.low:
+            return float("inf")
+        return each.value / (each.high - each.low)
+
+    return min(pair.differences, key=certainty, default=None).metric  # type: ignore[union-attr]

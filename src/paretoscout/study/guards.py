@@ -1,0 +1,79 @@
+"""Limits that options must keep: what is known of them, by intervals that all hold together, at all times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.arrays import FloatArray
+from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
+from .spec import Guard, StudySpec
+from .tally import Tally
+
+#: The number of samples at which the tests of guards are narrowest.
+TYPICAL_SAMPLES = 50.0
+
+
+@dataclass(frozen=True)
+class Guards:
+    """The guards of a study, and what was measured so far."""
+
+    spec: StudySpec
+    tally: Tally
+    shares: FloatArray  # of delta, for each arm
+
+    def bounds(self, arm: int, guard: Guard, n: float | None = None) -> tuple[float, float]:
+        """Return limits that the mean of a guarded column lies between, on the scale on which it is compared.
+
+        n: the limits there would be after so many samples, if they go on as they were.
+        """
+        column = self.spec.columns.index(guard.metric)
+        metric = self.spec.measured()[column]
+        n = float(self.tally.n[arm, column]) if n is None else n
+        if self.tally.n[arm, column] == 0:
+            return -np.inf, np.inf
+        # of the share of guards each arm has its own, for each guard and side alike
+        alpha = self.spec.delta * dict(self.spec.shares)["guards"] * self.shares[arm] / (2 * len(self.spec.guards))
+        sigma = self.spec.sigma[column]
+        if sigma is None and metric.bounds is not None:
+            low, high = metric.compared(np.array(metric.bounds)).tolist()
+            sigma = (high - low) / 2
+        rho = tuned_rho(TYPICAL_SAMPLES, alpha)
+        if sigma is None:
+            if not metric.exact and (not self.tally.varied(column) or self.tally.squares[arm, column] == 0.0):
+                return -np.inf, np.inf  # nobody takes that for normal noise
+            deviation = float(np.sqrt(self.tally.squares[arm, column] / self.tally.n[arm, column]))
+            width = t_mixture(n, 2 * alpha, deviation, rho)
+        else:
+            width = one_sided_mixture(n, alpha, sigma, rho) if sigma > 0 else 0.0
+        mean = float(self.tally.mean[arm, column])
+        return mean - width, mean + width
+
+    def _limit(self, guard: Guard) -> tuple[float, float]:
+        """The limit and the eps of its metric, on the scale on which it is compared."""
+        metric = self.spec.measured()[self.spec.columns.index(guard.metric)]
+        return float(metric.compared(guard.limit)), metric.tolerance
+
+    def broken_by(self, arm: int, guard: Guard, n: float | None = None) -> bool:
+        """Whether an arm breaks a guard for sure."""
+        (low, high), (limit, _) = self.bounds(arm, guard, n), self._limit(guard)
+        return low > limit if guard.sense == "<=" else high < limit
+
+    def kept_by(self, arm: int, guard: Guard, n: float | None = None, strictly: bool = False) -> bool:
+        """Whether an arm keeps a guard for sure; unless strictly, up to the eps of the metric."""
+        (low, high), (limit, eps) = self.bounds(arm, guard, n), self._limit(guard)
+        slack = 0.0 if strictly else eps
+        return high <= limit + slack if guard.sense == "<=" else low >= limit - slack
+
+    def settles(self, arm: int, guard: Guard, n: float) -> bool:
+        """Whether n samples would settle a guard, if they go on as they were."""
+        return self.broken_by(arm, guard, n) or self.kept_by(arm, guard, n)
+
+    def broken(self, arm: int) -> Guard | None:
+        """Return the guard that an arm breaks for sure, if there is one."""
+        return next((guard for guard in self.spec.guards if self.broken_by(arm, guard)), None)
+
+    def kept(self, arm: int, strictly: bool = False) -> bool:
+        """Whether an arm keeps all guards for sure."""
+        return all(self.kept_by(arm, guard, strictly=strictly) for guard in self.spec.guards)

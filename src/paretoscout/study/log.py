@@ -1,0 +1,204 @@
+"""The log of a study in its storage, and the replica that follows it: read, append, expire, take snapshots."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from ..errors import Conflict, InvalidInput, ParetoscoutError
+from ..storage import Event, Head, Storage, Writer
+from ..storage.forks import inside
+from .replica import OUTCOMES, History, Replica
+from .spec import StudySpec
+
+#: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average.
+SNAPSHOT_EVENTS = 1000
+SNAPSHOT_BYTES_PER_EVENT = 200
+
+
+class StudyLog:
+    """The events of a study, and its state after the last of them that was seen here."""
+
+    def __init__(
+        self, storage: Storage, name: str, clock: Callable[[], float] | None = None, worker: str | None = None
+    ) -> None:
+        self.storage, self.name, self._worker = storage, name, worker
+        self.clock = clock or storage.now
+        self.spec = StudySpec.of_text(storage.spec(name), name)
+        self.identity = storage.head(name).log
+        self._lock = threading.RLock()
+        self._replica: Replica | None = None
+        self._mark = ""  # of the last event that the replica has seen
+        self._snapshot_size = 0  # of the last one that was seen
+
+    @property
+    def worker(self) -> str:
+        """Who asks and tells here, as it is kept with each event."""
+        return f"{socket.gethostname()}:{os.getpid()}"[-200:] if self._worker is None else self._worker
+
+    @contextmanager
+    def reading(self) -> Iterator[Replica]:
+        """Hold the state after the last event there is; other threads wait, lest it change while it is read."""
+        with inside(), self._lock:
+            head = partial(self.storage.head, self.name)
+            events = partial(self.storage.events, self.name)
+            yield self._up_to_date(head, events)
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Writer, Replica]]:
+        """Hold the right to append, with a replica that has seen everything."""
+        with inside(), self._lock:
+            replica: Replica | None = None
+            before = -1
+            if self._replica is None:
+                with self.reading():
+                    pass  # loaded before anybody has to wait for it
+            try:
+                with self.storage.writing(self.name, self.worker) as writer:
+                    replica = self._up_to_date(writer.head, writer.events)
+                    before = replica.number
+                    yield writer, replica
+                    self._mark = writer.head().mark
+            except BaseException as problem:
+                # what is refused is refused before anything changes; after anything else (Ctrl-C, a full disk) the
+                # replica may be ahead of what was kept, or torn
+                if not isinstance(problem, ParetoscoutError) or (replica is not None and replica.number != before):
+                    self._replica = None
+                raise
+
+    def copy(self) -> Replica:
+        """Return the state after the last event there is, for what takes a while."""
+        with self.reading() as replica:
+            return Replica.load(self.spec, replica.dump())
+
+    def as_of(self, number: int) -> Replica:
+        """Return the state after an earlier event: the log is followed from its beginning."""
+        replica = Replica(self.spec)
+        events = partial(self.storage.events, self.name)
+        for event in events():
+            if event.number > number:
+                break
+            replica.apply(event, partial(_before, events))
+        if replica.number != number:
+            raise InvalidInput(f"event of study {self.name!r} must be at most {replica.number}, got {number}")
+        return replica
+
+    def append(self, writer: Writer, replica: Replica, *events: Event) -> None:
+        """Append events and apply them."""
+        before = weight(replica)
+        writer.append(events)
+        for event in events:
+            replica.apply(event, _history_of(writer))
+        self.settle(writer, replica, before)
+
+    def settle(self, writer: Writer, replica: Replica, before: int) -> None:
+        """Do what follows from what was appended: options that break a guard for sure by now are withdrawn.
+
+        And a snapshot is taken at every so many events; of all who append, the one who gets there does it.
+        """
+        interval = max(SNAPSHOT_EVENTS, self._snapshot_size // SNAPSHOT_BYTES_PER_EVENT)
+        if weight(replica) // interval > before // interval and not replica.table:
+            data = replica.dump()
+            writer.snapshot(replica.number, data)
+            self._snapshot_size = len(data)
+        concerned, replica.counted = sorted(replica.counted), set()
+        if not self.spec.guards or not replica.keeps_shares:
+            return
+        broken = {arm: replica.guards.broken(arm) for arm in concerned if arm not in replica.withdrawn}
+        why = {
+            replica.arms[arm]: f"breaks {self.spec.limit(guard)}" for arm, guard in broken.items() if guard is not None
+        }
+        if len(why) == len(replica.present):
+            why.popitem()  # one is kept, whatever it breaks: see Replica.proven
+        if why:
+            self.append(writer, replica, self.event(replica, "arms", None, {"withdraw": why, "guard": True}))
+
+    def event(self, replica: Replica, kind: str, trial: int | None, body: dict[str, Any]) -> Event:
+        """Return the next event."""
+        return Event(replica.number + 1, kind, trial, body, self.clock())
+
+    def expire(self, writer: Writer, replica: Replica) -> float:
+        """Let trials lapse whose time is up, and return what time it is."""
+        now, before = self.clock(), weight(replica)
+        events: list[Event] = []
+        while (due := replica.overdue(now)) is not None:
+            number, kind = due
+            body = {"arm": replica.arms[replica.open[number].arm]}
+            events.append(Event(replica.number + 1, kind, number, body, now))
+            replica.apply(events[-1], _history_of(writer))
+        if events:
+            writer.append(events)
+            self.settle(writer, replica, before)
+        return now
+
+    def of_trial(self, number: int, where: str = "") -> list[Event]:
+        """Return the events of a trial."""
+        events = self.storage.of_trial(self.name, number)
+        if not events:
+            raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
+        return events
+
+    def _up_to_date(self, head: Callable[[int], Head], events: Callable[..., Iterable[Event]]) -> Replica:
+        """Return the replica after the last event. One that knows what is not in the log is thrown away."""
+        if self._replica is not None:
+            self._check_same(head(self._replica.number))
+        if self._replica is None:
+            self._load(head)
+        replica = self._replica
+        assert replica is not None
+        end = head(replica.number)
+        if end.last > replica.number:
+            self._catch_up(replica, events(replica.number), partial(_before, events))
+            end = head(replica.number)
+        self._mark = end.mark
+        return replica
+
+    def _check_same(self, head: Head) -> None:
+        """Forget the replica if the log was cut since (by a backup that was put back, or a server that lost it)."""
+        if head.log != self.identity:
+            raise Conflict(
+                f"study {self.name!r} was deleted and made anew since it was loaded here: nothing was changed. "
+                "Load it again; what was asked before belongs to the one that is gone"
+            )
+        if self._replica is not None and head.mark != self._mark:
+            self._replica = None
+
+    def _load(self, head: Callable[[int], Head]) -> None:
+        snapshot = self.storage.latest_snapshot(self.name)
+        log = head(-1)  # after the snapshot, which is not ahead of it then
+        self._check_same(log)
+        replica = None
+        if snapshot is not None and snapshot[0] <= log.last:
+            with suppress(Exception):  # of another version, or damaged in whatever way: the log says the same
+                replica = Replica.load(self.spec, snapshot[1])
+        if replica is None or snapshot is None or replica.number != snapshot[0]:
+            replica = Replica(self.spec)
+        self._replica = replica
+        self._snapshot_size = len(snapshot[1]) if snapshot else 0
+
+    def _catch_up(self, replica: Replica, events: Iterable[Event], history: History) -> None:
+        try:
+            for event in events:
+                replica.apply(event, history)
+        except BaseException:
+            self._replica = None  # half applied: to be loaded again
+            raise
+
+
+def weight(replica: Replica) -> int:
+    """How much there is to replay: events, and rows of imported data."""
+    return replica.number + 1 + replica.imported
+
+
+def _before(events: Callable[..., Iterable[Event]], number: int) -> Iterator[Event]:
+    """Yield what was measured before an event."""
+    return (event for event in events(kinds=OUTCOMES) if event.number < number)
+
+
+def _history_of(writer: Writer) -> History:
+    return partial(_before, writer.events)

@@ -1,0 +1,109 @@
+"""Outcomes as they come in: a number for each column, checked before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..algorithms.contract import Accepts
+from ..errors import InvalidInput, NotSupported, UnknownName
+from ..kernels.arrays import FloatArray
+from .spec import StudySpec
+
+#: What was told of a trial: a number for each column, None where it was not measured.
+Row = list[float | None]
+
+#: Outcomes beyond this are refused: their squares must be numbers too.
+LARGEST = 1e100
+#: Outcomes beyond this, in units of eps, are refused: their rounding alone would exceed it.
+LARGEST_IN_EPS = 2.0**52
+
+
+@dataclass(frozen=True)
+class Below:
+    """A value that is too small to be measured: at most so large."""
+
+    value: float
+
+
+class Rows:
+    """What a study takes for an outcome."""
+
+    def __init__(self, spec: StudySpec) -> None:
+        self.spec, self.columns = spec, spec.columns
+        self.metrics = spec.measured()
+        # on the scale on which it is compared
+        eps = [metric.tolerance or np.inf for metric in self.metrics]
+        divisors = np.ones(len(eps))
+        divisors[: len(spec.metrics)] = spec.asked.units.divisors
+        self.most = np.minimum(LARGEST * divisors, LARGEST_IN_EPS * np.array(eps))
+        self.relative = np.array([metric.relative for metric in self.metrics])
+
+    def read(self, values: Any, where: str) -> tuple[Row, list[str]]:
+        """Return the numbers of an outcome, and the columns of which only an upper bound is known."""
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"{where} must be {{metric: number}}, got {values!r}")
+        for name in values:
+            if name not in self.columns:
+                raise UnknownName(f"metric in {where}:", name, self.columns)
+        plain = {name: value.value if isinstance(value, Below) else value for name, value in values.items()}
+        row = [
+            None if plain.get(name) is None else checks.number(f"{name!r} in {where}", plain[name])
+            for name in self.columns
+        ]
+        return row, [name for name in self.columns if isinstance(values.get(name), Below)]
+
+    def check(
+        self, row: Sequence[float | None], where: str, accepts: Accepts, whole: Row | None = None, more: bool = False
+    ) -> None:
+        """Refuse what the algorithm cannot take. whole: the row with what was told before; more: is to come."""
+        L = len(self.spec.metrics)
+        missing = [name for name, value in zip(self.columns, whole or row, strict=True) if value is None]
+        if len(missing) == len(row):
+            raise InvalidInput(f"{where} must have at least one of {', '.join(missing)}, got none")
+        lacks = [name for name in missing if name in self.columns[:L]]
+        if lacks and not more and not accepts.missing:
+            raise NotSupported(
+                f"{where} lacks {', '.join(lacks)}: algorithm {self.spec.algorithm!r} needs every metric of a sample"
+            )
+        for metric, most, value in zip(self.metrics, self.most.tolist(), row, strict=True):
+            if value is None:
+                continue
+            if metric.relative and value <= 0:
+                raise InvalidInput(
+                    f"{metric.name!r} in {where} must be above 0 to be compared in percent, got {value:g}"
+                )
+            if not abs(value if not metric.relative else float(np.log(value))) <= most:
+                why = " (its rounding alone exceeds eps: subtract what all have in common)" if most < LARGEST else ""
+                raise InvalidInput(f"{metric.name!r} in {where} must be at most {most:g} in size, got {value:g}{why}")
+        for metric, value in zip(self.metrics, row, strict=True):
+            if value is not None and metric.bounds is not None and not metric.bounds[0] <= value <= metric.bounds[1]:
+                low, high = metric.bounds
+                raise InvalidInput(f"{metric.name!r} in {where} must be from {low:g} to {high:g}, got {value:g}")
+
+    def check_table(self, rows: Sequence[Sequence[float | None]], accepts: Accepts) -> None:
+        """Refuse a table in which a row is wrong; only rows that are out of the ordinary are looked at one by one."""
+        values = as_array(rows)
+        low, high = -self.most, self.most.copy()
+        for position, metric in enumerate(self.metrics):
+            if metric.relative:
+                low[position], high[position] = 1e-100, LARGEST
+            if metric.bounds is not None:
+                low[position], high[position] = metric.bounds
+        ordinary = ((values >= low) & (values <= high)).all(axis=1)
+        for k in np.flatnonzero(~ordinary).tolist():
+            self.check(rows[k], f"row {k} of this table", accepts)
+
+
+def completed(told: Sequence[float | None] | None, values: Sequence[float | None]) -> Row:
+    """Return what was told of a trial, with what was missing in it."""
+    return [new if old is None else old for old, new in zip(told or [None] * len(values), values, strict=True)]
+
+
+def as_array(rows: Sequence[Sequence[float | None]]) -> FloatArray:
+    """Return rows of outcomes as an array; None becomes NaN."""
+    return np.array(rows, float)

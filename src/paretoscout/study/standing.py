@@ -1,0 +1,230 @@
+"""Standing: all that is known of a study at one moment, as a value. What shows something renders it.
+
+`Standing.as_dict` is the JSON of `status`, `front`, `export --json` and `bench --export`; `standing.schema.json`
+describes it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+from ..diagnostics import Concern
+from ..errors import UnknownName
+from ..guarantee import Guarantee
+from ..session import Session
+from ..statement import Metric, Units
+from ..verdicts import VerdictTable
+from .replica import Replica
+
+#: Of the JSON. A key that is there stays; a new meaning is a new version.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measurement to make: its number, to tell the outcome by, and the arm to measure."""
+
+    number: int
+    arm: str
+
+
+@dataclass(frozen=True)
+class OpenTrial(Trial):
+    """A trial that was asked and is neither told nor void."""
+
+    asked_at: float  # seconds since 1970, by the clock of the storage
+    lapsed: bool  # its question may be asked again, but an outcome still counts
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """An option that is not there any more."""
+
+    option: str
+    kind: str  # "failed", "guard" or "by hand"
+    reason: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much one option is better than another in a metric: an estimate, and an interval."""
+
+    metric: str
+    value: float | None  # None: not measured; a share of the value where ratios are compared
+    low: float | None  # None: no limit is known
+    high: float | None
+    relative: bool  # shares, not differences in the metric's own unit
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two options compared: by how much `rival` is better than `option`, in each metric."""
+
+    option: str
+    rival: str
+    differences: tuple[Difference, ...]
+    own: bool  # the evidence that the verdict rests on; False: the sum of two intervals, which is wider
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "option": self.option,
+            "rival": self.rival,
+            "own": self.own,
+            "differences": {
+                each.metric: {"value": each.value, "low": each.low, "high": each.high, "relative": each.relative}
+                for each in self.differences
+            },
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """All that is known of a study after one event."""
+
+    name: str
+    title: str  # the question that the study answers
+    event: int  # number of the last event; -1: there is none yet
+    done: bool  # whether every option has its verdict, and keeps its limits if it is on the front
+    verdicts: VerdictTable
+    since: tuple[int | None, ...]  # the event at which each verdict was reached; None: there is none yet
+    counts: dict[str, int]  # see `Study.counts`
+    budget: int | None
+    spent: int  # of the budget: taken, or on their way
+    open: tuple[OpenTrial, ...]
+    withdrawn: tuple[Withdrawn, ...]
+    unguarded: tuple[str, ...]  # options of which it is not known yet whether they keep all guards
+    _session: Session = field(repr=False)  # of this moment
+    _place: dict[str, int] = field(repr=False)  # of the options in it
+    _units: Units = field(repr=False)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised of the verdicts."""
+        return self.verdicts.guarantee
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that are there."""
+        return self.verdicts.arms
+
+    @property
+    def front(self) -> tuple[str, ...]:
+        """The options of the front."""
+        return self.verdicts.front
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the budget is spent, nothing is open, and something is undecided."""
+        return self.budget is not None and self.counts["told"] >= self.budget and not self.open and not self.done
+
+    @cached_property
+    def nearest(self) -> tuple[tuple[tuple[str, float], ...], ...]:
+        """For each option the rivals that its verdict rests or hangs on, the largest first, with their shares."""
+        names = {place: name for name, place in self._place.items()}
+        found = [[(names[j], share) for j, share in self._session.nearest(self._place[arm])] for arm in self.options]
+        for k, (verdict, rival) in enumerate(zip(self.verdicts.verdicts, self.verdicts.rivals, strict=True)):
+            # a verdict that people act on may rest on another one than that of the algorithm
+            if verdict == "dominated" and rival is not None and rival not in dict(found[k]):
+                found[k] = [(rival, 1.0)]
+        return tuple(map(tuple, found))
+
+    def pair(self, option: str, rival: str) -> Pair:
+        """Return by how much `rival` is better than `option`, at the threshold that verdicts on them use."""
+        for name in (option, rival):
+            if name not in self.verdicts.arms:
+                raise UnknownName("option", name, self.verdicts.arms)
+        compared = self._session.compared(self._place[option], self._place[rival])
+        ends = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
+        return Pair(option, rival, _differences(self.verdicts.metrics, *ends), compared.own)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: what is not known is None."""
+        said = self.verdicts.as_dict()
+        for k, option in enumerate(said["options"]):
+            option["since"] = self.since[k]
+            option["nearest"] = [{"option": name, "share": share} for name, share in self.nearest[k]]
+        return {
+            "version": VERSION,
+            "name": self.name,
+            "title": self.title or None,
+            "event": self.event,
+            "done": self.done,
+            **self.counts,
+            "budget": self.budget,
+            "spent": self.spent,
+            **said,
+            "open_trials": [
+                {"trial": trial.number, "option": trial.arm, "asked_at": trial.asked_at, "lapsed": trial.lapsed}
+                for trial in self.open
+            ],
+            "withdrawn": [vars(each) for each in self.withdrawn],
+            "unguarded": list(self.unguarded),
+        }
+
+    def as_json(self, indent: int | None = 2) -> str:
+        """Return it as JSON, a text."""
+        return json.dumps(self.as_dict(), indent=indent, allow_nan=False)
+
+
+def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -> Standing:
+    """Return the standing of a study, by its state."""
+    session = replica.session.frozen()
+    table = replace(replica.verdicts(), concerns=tuple(concerns))
+    present = replica.present
+    return Standing(
+        name=name,
+        title=replica.spec.title,
+        event=replica.number,
+        done=replica.done,
+        verdicts=table,
+        since=tuple(
+            None if verdict == "undecided" else replica.reached.get(arm, (verdict, replica.number))[1]
+            for arm, verdict in zip(present, table.verdicts, strict=True)
+        ),
+        counts=replica.counts(),
+        budget=replica.spec.budget,
+        spent=replica.spent,
+        open=tuple(
+            OpenTrial(number, replica.arms[lease.arm], lease.at, lease.over) for number, lease in replica.open.items()
+        ),
+        withdrawn=tuple(
+            Withdrawn(replica.arms[arm], each.kind, each.reason) for arm, each in replica.withdrawn.items()
+        ),
+        unguarded=tuple(
+            replica.arms[arm] for arm in present if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
+        ),
+        _session=session,
+        _place={replica.arms[arm]: place for arm, place in replica.place.items()},
+        _units=replica.units,
+    )
+
+
+def _differences(metrics: Sequence[Metric], *ends: Any) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(metric.name, *(_known(end, metric) for end in each), metric.relative)
+        for metric, *each in zip(metrics, *(end.tolist() for end in ends), strict=True)
+    )
+
+
+def _known(difference: float, metric: Metric) -> float | None:
+    if not math.isfinite(difference):
+        return None
+    return math.expm1(difference) if metric.relative else difference
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of `Standing.as_dict`.
+
+    >>> schema()["title"]
+    'Standing of a paretoscout study'
+    """
+    text = resources.files(__package__).joinpath("standing.schema.json").read_text()
+    read: dict[str, Any] = json.loads(text)
+    return read
