@@ -199,7 +199,7 @@ def measure(vopy_python: Path, quick: bool) -> list[dict[str, Any]]:
         theirs = epal["samples_per_second"]
         add("epsilon-pal over VOPy's", ours / theirs, least=20, note=f"{ours:,.0f} and {theirs:,.1f} samples/s")
         returned = np.isin(np.arange(16), wrong["returned"])
-        verdict = "right" if ps.success(noisy.means, returned, 0.3) else "wrong"
+        verdict = "right" if ps.geometry.success(noisy.means, returned, 0.3) else "wrong"
         right = ps.simulate(ps.problems.load("linear-16"), "epsilon-pal", eps=0.3, replicates=100).success.mean()
         note = f"VOPy's is {verdict}: returns {returned.sum()} of 16 arms after {wrong['samples']} samples"
         add("epsilon-pal right, linear problem, noise 1", float(right), least=0.9, note=note)

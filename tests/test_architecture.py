@@ -127,6 +127,7 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "__init__": {
         "algorithms",
+        "errors",
         "estimators",
         "geometry",
         "plots",
@@ -136,6 +137,7 @@ ALLOWED: dict[str, set[str]] = {
         "simulation",
         "study",
         "theory",
+        "verdicts",
     },
 }
 
@@ -204,6 +206,27 @@ def test_public_names() -> None:
         assert getattr(ps, name).__doc__, f"{name} has no docstring"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         ps.nothing  # noqa: B018
+
+
+OLD_NAMES = {
+    "geometry": ("M", "eps_optimal", "gaps", "m", "pareto_front", "pareto_regret", "success"),
+    "theory": (
+        "characteristic_time",
+        "regret_lower_bound",
+        "sample_lower_bound",
+        "sample_upper_bound",
+        "t_gamma",
+    ),
+}
+
+
+@pytest.mark.parametrize(("home", "name"), [(home, name) for home, names in OLD_NAMES.items() for name in names])
+def test_old_names_work_and_say_the_new_ones(home: str, name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"^paretoscout\.{name} is now paretoscout\.{home}\.{name};") as warned:
+        old = getattr(ps, name)
+    assert old is getattr(getattr(ps, home), name)
+    assert warned[0].filename == __file__, "the warning is about the line that uses the old name"
+    assert name not in ps.__dir__()
 
 
 def loaded_by(code: str) -> set[str]:

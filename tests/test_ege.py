@@ -172,7 +172,7 @@ def test_gaps_of_s5() -> None:
     """They are the gaps of the theory where the values are the means."""
     gaps, front = np.zeros(5), np.zeros(5, np.bool_)
     empirical_gaps(np.arange(5), S5, gaps, front)
-    np.testing.assert_allclose(gaps, ps.gaps(S5).required, rtol=1e-12)
+    np.testing.assert_allclose(gaps, ps.geometry.gaps(S5).required, rtol=1e-12)
     np.testing.assert_array_equal(front, [True, True, False, True, False])
 
 

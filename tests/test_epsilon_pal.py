@@ -246,7 +246,7 @@ def test_a_cover_takes_no_more_samples_than_it_can(eps: float, n: int) -> None:
         question = session.ask()
         session.tell(question, S5.means[question.arm])
     assert session.verdicts().counts.sum() <= K * n
-    assert ps.success(S5.means, session.verdicts().status == FRONT, eps, goal="cover")
+    assert ps.geometry.success(S5.means, session.verdicts().status == FRONT, eps, goal="cover")
 
 
 @kernels

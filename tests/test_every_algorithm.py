@@ -83,7 +83,7 @@ def zeros(session: Session) -> list[float]:
 
 
 def right_answer(problem: ps.Problem, settings: Settings) -> list[bool]:
-    return [bool(optimal) for optimal in ps.pareto_front(suited(problem, settings).means)]
+    return [bool(optimal) for optimal in ps.geometry.pareto_front(suited(problem, settings).means)]
 
 
 def accepts_of(settings: Settings) -> Accepts:

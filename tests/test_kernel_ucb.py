@@ -151,7 +151,7 @@ def test_reports_a_front_at_the_horizon_without_a_guarantee() -> None:
 
 def test_regret_is_far_below_that_of_sampling_all_alike() -> None:
     result = ps.simulate(S5, "kernel-ucb", eps=0.05, budget=2000, replicates=5)
-    assert result.regret.mean() < 0.1 * 2000 * ps.gaps(S5.means).star.mean()
+    assert result.regret.mean() < 0.1 * 2000 * ps.geometry.gaps(S5.means).star.mean()
 
 
 @pytest.mark.parametrize(

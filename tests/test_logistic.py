@@ -65,7 +65,7 @@ def test_scout_solves_it_arm_by_arm(noise: str) -> None:
 
 def test_the_built_in_problem() -> None:
     problem = ps.problems.load("logistic-12")
-    assert 2 <= ps.pareto_front(problem.means).sum() < 12
+    assert 2 <= ps.geometry.pareto_front(problem.means).sum() < 12
     result = ps.simulate(problem, replicates=5)
     assert result.success.all()
 

@@ -200,7 +200,7 @@ def test_learns_logistic_rewards() -> None:
     problem = ps.problems.load("logistic-12")
     settings = MoglbUCB(width_scale=0.03)
     result = ps.simulate(problem, settings, eps=0.05, budget=20_000, replicates=5)
-    assert result.regret.mean() < 0.3 * 20_000 * ps.gaps(problem.means).star.mean()
+    assert result.regret.mean() < 0.3 * 20_000 * ps.geometry.gaps(problem.means).star.mean()
     setup, units = setup_of(problem, settings, 0.05, 0.1, budget=20_000)
     session = Session(settings, setup)
     rng = np.random.default_rng(0)

@@ -140,7 +140,7 @@ def test_compressors_holds_what_was_recorded() -> None:
     assert len(problem.arms) == 12
     assert problem.rows is not None
     assert {len(rows) for rows in problem.rows} == {200}
-    front = ps.pareto_front(problem.means, directions="min")
+    front = ps.geometry.pareto_front(problem.means, directions="min")
     assert {arm for arm, on_front in zip(problem.arms, front, strict=True) if on_front} == {
         "zlib -1",
         "zlib -4",

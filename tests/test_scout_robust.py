@@ -82,7 +82,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
     rested = scout_robust.basis(session.state)
     assert not rested.model_rejected
     assert np.isfinite(rested.survives).any()
-    assert ((early == FRONT) != ps.pareto_front(means)).any()  # the model was wrong
+    assert ((early == FRONT) != ps.geometry.pareto_front(means)).any()  # the model was wrong
     for arm in np.tile(np.arange(8), 40):
         session.add(int(arm), means[arm] + 0.5 * noise.standard_normal(2))
     while not session.done:
@@ -91,7 +91,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
     rested = scout_robust.basis(session.state)
     assert rested.model_rejected
     assert np.isinf(rested.survives).all()  # all that is left is measured
-    np.testing.assert_array_equal(session.verdicts().status == FRONT, ps.pareto_front(means))
+    np.testing.assert_array_equal(session.verdicts().status == FRONT, ps.geometry.pareto_front(means))
 
 
 def test_people_are_told_when_the_model_is_given_up() -> None:

@@ -329,11 +329,11 @@ def test_both_ends_of_the_dial(problem: ps.Problem) -> None:
 def test_a_budget_ends_a_run_with_verdicts_that_hold() -> None:
     """100 runs cut off halfway at delta 0.1: wrong verdicts in more than 22 have probability below 1e-4."""
     problem = ps.problems.load("random-16")
-    truth = ps.pareto_front(problem.means)
+    truth = ps.geometry.pareto_front(problem.means)
     record, settings = resolve(Scout())
     run = Run(record, settings, problem, 0.1, 0.1, 5, 1_500)
     wrong = decided = 0
-    tolerated = ps.gaps(problem.means).star <= 0.1
+    tolerated = ps.geometry.gaps(problem.means).star <= 0.1
     for index in range(100):
         replicate = Replicate(run, index)
         while not replicate.finished:

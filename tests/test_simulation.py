@@ -69,7 +69,7 @@ def test_at_max_samples_a_run_is_neither_stopped_nor_successful() -> None:
 
 def test_regret_and_its_curve() -> None:
     result = ps.simulate(S5, "uniform", eps=0.05, replicates=5)
-    gaps = ps.gaps(S5.means).star
+    gaps = ps.geometry.gaps(S5.means).star
     np.testing.assert_allclose(result.regret, result.pulls @ gaps, rtol=1e-12)
     np.testing.assert_allclose(result.regret_curves[:, -1], result.regret, rtol=1e-12)
     assert 150 <= len(result.regret_rounds) <= 200
