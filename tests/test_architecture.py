@@ -15,6 +15,7 @@ PACKAGE = Path(ps.__file__).parent
 
 #: One-way: a part imports only from parts above it. docs/architecture.md draws this.
 ALLOWED: dict[str, set[str]] = {
+    "defaults": set(),
     "errors": set(),
     "shown": set(),
     "checks": {"errors"},
@@ -26,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "files": {"errors"},
     "streams": set(),
     "algorithms": {"checks", "errors", "kernels"},
-    "estimators": {"checks", "errors", "kernels", "streams"},
+    "estimators": {"checks", "defaults", "errors", "kernels", "streams"},
     "environments": {"kernels", "problem"},
     "frames": {"checks", "errors", "kernels", "shown"},
     "problems": {"checks", "errors", "frames", "kernels", "problem"},
@@ -37,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "simulation": {
         "checks",
         "algorithms",
+        "defaults",
         "environments",
         "errors",
         "files",
@@ -52,6 +54,7 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
         "algorithms",
         "checks",
+        "defaults",
         "diagnostics",
         "environments",
         "errors",
@@ -70,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
         "algorithms",
         "checks",
+        "defaults",
         "errors",
         "kernels",
         "plots",
@@ -111,6 +115,7 @@ ALLOWED: dict[str, set[str]] = {
         "audit",
         "bench",
         "checks",
+        "defaults",
         "errors",
         "frames",
         "plots",

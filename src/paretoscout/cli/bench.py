@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..defaults import DELTA, STORAGE
 from ..errors import InvalidInput, MissingExtra
 from ..shown import lines
 from .exits import Exit
@@ -51,7 +52,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
     help="A number that is always the same for an option, such as a price; repeat.",
 )
 @click.option("--unit", multiple=True, metavar="METRIC=UNIT", help="Unit of a number that a command prints; repeat.")
-@click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed.")
+@click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed.")
 @click.option("--setup", metavar="COMMAND", help="Once for each option, before its first run.")
 @click.option("--prepare", metavar="COMMAND", help="Before every run.")
 @click.option("--cleanup", metavar="COMMAND", help="After every run.")
@@ -73,7 +74,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
 @click.option("--features", is_flag=True, help="Let the algorithm learn from the variables.")
 @click.option("--seed", default=0, show_default=True, help="Of the algorithm's choices.")
-@click.option("--storage", envvar="PARETOSCOUT_STORAGE", help="Where runs are kept.  [default: paretoscout.db]")
+@click.option("--storage", envvar="PARETOSCOUT_STORAGE", help=f"Where runs are kept.  [default: {STORAGE}]")
 @click.option("--fresh", is_flag=True, help="Forget earlier runs of the same bench.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw the front: .png or .svg.")
 @click.option(
@@ -342,9 +343,8 @@ def _budget(text: str | None) -> Callable[[Progress], bool]:
 def _forget(plan: Any, storage: str | None) -> None:
     from ..errors import UnknownName
     from ..storage import storage_of
-    from ..study.study import DEFAULT_STORAGE
 
     try:
-        storage_of(storage or DEFAULT_STORAGE).delete(plan.name())
+        storage_of(storage or STORAGE).delete(plan.name())
     except UnknownName:
         return

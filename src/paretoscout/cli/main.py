@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
+from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from ..shown import line
 from . import manage, report, study, values
@@ -87,7 +88,7 @@ def _problem_options(command: Any) -> Any:
     """Options that say what is to be solved; the same for every command that solves something."""
     for option in (
         click.option("--seed", default=0, show_default=True, help="Same seed, same result."),
-        click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
+        click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed."),
         click.option(
             "--eps",
             multiple=True,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
+from ..defaults import DELTA
 from ..problem import Eps, Problem
 from ..verdicts import VerdictTable
 from .progress import compiling
@@ -21,7 +22,7 @@ def watch(
     algorithm: str | Settings = "scout",
     *,
     eps: Eps | None = None,
-    delta: float = 0.1,
+    delta: float = DELTA,
     seed: int = 0,
     max_samples: int | None = None,
     budget: int | None = None,

@@ -13,6 +13,7 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Settings, Setup
 from ..algorithms.registry import get, resolve
+from ..defaults import DELTA
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
 from ..problem import Metric, Units, bounds_of, units_of
 
@@ -65,7 +66,7 @@ class StudySpec:
     contexts: tuple[tuple[float, ...], ...] | None = None  # a row for each arm
     algorithm: str = "scout"
     settings: tuple[tuple[str, Any], ...] = ()  # of the algorithm, those that are not the default
-    delta: float = 0.05
+    delta: float = DELTA
     sigma: tuple[float | None, ...] = ()  # for each column: known noise scale, in the column's own unit
     seed: int = 0
     lease: float = 3600.0  # seconds until an ask expires

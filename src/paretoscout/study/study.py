@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
+from ..defaults import DELTA, STORAGE
 from ..diagnostics import FEWEST, Concern, examine
 from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, ParetoscoutError, UnknownName
 from ..frames import Columns, frame_of
@@ -28,7 +29,6 @@ from .outlook import Explanation, Remaining, explanation, remaining
 from .replica import OUTCOMES, History, Replica, as_array, completed
 from .spec import Guard, StudySpec, arm_names, make_spec
 
-DEFAULT_STORAGE = "paretoscout.db"
 #: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average.
 SNAPSHOT_EVENTS = 1000
 SNAPSHOT_BYTES_PER_EVENT = 200
@@ -88,7 +88,7 @@ class Study:
         arms: Any = None,
         metrics: Sequence[Metric] | Mapping[str, str] | None = None,
         *,
-        delta: float = 0.05,
+        delta: float = DELTA,
         storage: str | Path | Storage | None = None,
         name: str = "study",
         sigma: Any = None,
@@ -142,7 +142,7 @@ class Study:
                 order=order,
             )
         # only now: what is wrong leaves no file behind
-        where = storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE
+        where = storage or os.environ.get("PARETOSCOUT_STORAGE") or STORAGE
         self.storage = storage_of(where, make=spec is not None)
         self._clock = clock or self.storage.now
         if spec is not None:
