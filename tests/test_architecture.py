@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "frames": {"checks", "errors", "kernels", "shown"},
     "problems": {"checks", "errors", "frames", "kernels", "problem"},
     "start": {"checks", "algorithms", "errors", "kernels", "problem"},
-    "verdicts": {"algorithms", "diagnostics", "kernels", "problem"},
+    "verdicts": {"algorithms", "diagnostics", "kernels", "problem", "shown"},
     "storage": {"errors"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
@@ -64,6 +64,7 @@ ALLOWED: dict[str, set[str]] = {
         "plots",
         "problem",
         "session",
+        "shown",
         "simulation",
         "storage",
         "streams",
@@ -106,6 +107,7 @@ ALLOWED: dict[str, set[str]] = {
         "plots",
         "problem",
         "problems",
+        "shown",
         "simulation",
         "streams",
     },
@@ -201,6 +203,22 @@ def test_the_parts_are_in_one_order() -> None:
 
 def test_every_part_is_listed() -> None:
     assert {part_of(path) for path in PACKAGE.rglob("*.py")} == set(ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [
+        ('"★"', "shown.py"),
+        ('"paretoscout.db"', "defaults.py"),
+        ('"h": 3600.0', "cli/conventions.py"),
+        ('("h", 3600.0)', "shown.py"),
+        ("INTERRUPTED = ", "cli/conventions.py"),
+    ],
+)
+def test_what_is_written_once(text: str, home: str) -> None:
+    """Marks, time spans, exit codes and defaults: a second copy would sooner or later say something else."""
+    found = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if text in path.read_text("utf-8")]
+    assert found == [home]
 
 
 def test_public_names() -> None:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 import paretoscout as ps
 from paretoscout import shown
-from paretoscout.cli.exits import Exit
+from paretoscout.cli.conventions import Exit
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput
 

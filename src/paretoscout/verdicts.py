@@ -16,6 +16,7 @@ from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
 from .problem import Metric, Units
+from .shown import with_unit
 
 WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated"}
 
@@ -28,7 +29,7 @@ MODEL_REJECTED = (
 
 def amount(value: float, metric: Metric) -> str:
     """Return a number with its unit."""
-    return f"{value:.3g} {metric.unit}".rstrip()
+    return with_unit(f"{value:.3g}", metric.unit)
 
 
 def with_radius(value: float, radius: float) -> str:

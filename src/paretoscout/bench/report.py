@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..shown import cell, markdown, markup
+from ..shown import MARKS, cell, heading, markdown, markdown_table, markup, with_unit
 from ..verdicts import VerdictTable
 from .campaign import Campaign, Plan
 from .metrics import Source
@@ -24,7 +24,6 @@ EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": 
 MOST_LOG_RADIUS = 20.0
 #: Up to so many dominated options the summary says why each of them is.
 MOST_REASONS = 3
-MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
 
 
 def natural(table: VerdictTable, sources: Sequence[Source], *, boxes: bool = False) -> VerdictTable:
@@ -56,7 +55,7 @@ def guarantee(table: VerdictTable, plan: Plan) -> str:
     eps = [
         f"{100 * math.expm1(source.eps):.3g}% of {source.name}"
         if source.relative
-        else f"{source.eps:.3g} {source.unit}".rstrip() + f" of {source.name}"
+        else with_unit(f"{source.eps:.3g}", source.unit) + f" of {source.name}"
         for source in sources
         if source.eps
     ]
@@ -123,7 +122,7 @@ def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
 
 def _amount(lag: float, source: Source) -> str:
     if not source.relative:
-        return f"{lag:.3g} {source.unit}".rstrip()
+        return with_unit(f"{lag:.3g}", source.unit)
     ratio = math.exp(lag)
     return f"{100 * (ratio - 1):.3g}%" if ratio < 2 else f"a factor of {ratio:.{1 if ratio < 10 else 0}f}"
 
@@ -189,7 +188,7 @@ def as_rows(campaign: Campaign) -> list[list[str]]:
     sources = campaign.plan.sources
     judged = verdicts(campaign)
     table = natural(judged, sources)
-    header = ["option", "verdict", "", *(f"{s.name} ({s.unit})" if s.unit else s.name for s in sources), "runs"]
+    header = ["option", "verdict", "", *(heading(s.name, s.unit) for s in sources), "runs"]
     rows = [header]
     sign = 1 if sources[0].direction == "min" else -1
     order = sorted(
@@ -197,7 +196,7 @@ def as_rows(campaign: Campaign) -> list[list[str]]:
     )
     for k in order:
         why = reason(judged, k, sources)
-        verdict = MARKS[table.verdicts[k]] + (f" by {table.rivals[k]}" if why else "")
+        verdict = f"{MARKS[table.verdicts[k]]} {table.verdicts[k]}" + (f" by {table.rivals[k]}" if why else "")
         cells = [table.value(k, column) for column in range(len(sources))]
         rows.append([" ".join(table.arms[k].split()), verdict, why, *cells, str(int(table.counts[k]))])
     return rows
@@ -212,11 +211,8 @@ def as_text(campaign: Campaign, form: str) -> str:
         rows_of_cells = ([cell(x) if isinstance(x, str) else x for x in row] for row in _flat(campaign))
         csv.writer(out, lineterminator="\n").writerows(rows_of_cells)
         return out.getvalue()
-    rows = as_rows(campaign)
-    escaped = [list(map(markdown, row)) for row in rows]
-    lines = ["| " + " | ".join(row) + " |" for row in escaped]
-    summary = sentence(verdicts(campaign), campaign.plan.sources)
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:], "", markdown(summary), ""])
+    header, *rows = ([markdown(text) for text in row] for row in as_rows(campaign))
+    return f"{markdown_table(header, rows)}\n\n{markdown(sentence(verdicts(campaign), campaign.plan.sources))}\n"
 
 
 def _flat(campaign: Campaign) -> list[list[Any]]:
@@ -233,7 +229,7 @@ def as_html(campaign: Campaign) -> str:
     """Return one page that needs nothing else: summary, picture, verdicts, commands, and what it rests on."""
     rows = as_rows(campaign)
     head = "".join(f"<th>{markup(cell)}</th>" for column, cell in enumerate(rows[0]) if column != 2)
-    kinds = {"★": "front", "◌": "undecided", "×": "dominated"}
+    kinds = {mark: verdict for verdict, mark in MARKS.items()}
     body = "".join(
         f'<tr class="{kinds[verdict[0]]}"><td>{markup(name)}</td>'
         f"<td>{markup(verdict)}<small>{markup(why)}</small></td>"

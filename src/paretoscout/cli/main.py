@@ -18,9 +18,8 @@ from ..shown import line
 from . import manage, report, study, values
 from .audit import audit
 from .bench import bench
+from .conventions import Exit, check_folder, told_by_exit_codes
 from .datasets import datasets
-from .exits import Exit, check_folder, told_by_exit_codes
-from .named import several
 from .reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -233,7 +232,7 @@ def compare(
         if not chosen:
             raise InvalidInput(next(iter(refused.values())))
     else:
-        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in several(algorithms)], {}
+        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in values.several(algorithms)], {}
     results, interrupted = [], False
     try:
         for settings in chosen:

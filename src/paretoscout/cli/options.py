@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..defaults import DELTA, STORAGE
+from ..defaults import DELTA
 from ..errors import InvalidInput
 from . import values
+from .conventions import STORAGE
 
 if TYPE_CHECKING:
     from ..study import Study

@@ -15,6 +15,7 @@ from ..kernels.compile import per_state
 from ..kernels.dispatch import done, draw, update
 from ..simulation.play import PLAYED, Log, player
 from ..streams import environment_stream
+from ..verdicts import amount
 from .replica import Replica
 
 #: A simulated future ends after so many samples; the clock is looked at after every slice.
@@ -249,7 +250,7 @@ def _words(
     measured = f"{arm} was measured {samples:,} times."
     leads = "; ".join(
         f"{metric.name} {'better' if margins[metric.name] >= 0 else 'worse'} by "
-        f"{abs(margins[metric.name]):.3g} {metric.unit}".rstrip()
+        f"{amount(abs(margins[metric.name]), metric)}"
         for metric in metrics
         if metric.name in margins
     )
