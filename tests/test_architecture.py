@@ -209,6 +209,7 @@ def test_every_part_is_listed() -> None:
     ("text", "home"),
     [
         ('"★"', "shown.py"),
+        ('== "max" else -1', "checks.py"),
         ('"paretoscout.db"', "defaults.py"),
         ('"h": 3600.0', "cli/conventions.py"),
         ('("h", 3600.0)', "shown.py"),
@@ -216,7 +217,7 @@ def test_every_part_is_listed() -> None:
     ],
 )
 def test_what_is_written_once(text: str, home: str) -> None:
-    """Marks, time spans, exit codes and defaults: a second copy would sooner or later say something else."""
+    """Marks, signs of directions, time spans, exit codes and defaults: a second copy would sooner or later say something else."""
     found = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if text in path.read_text("utf-8")]
     assert found == [home]
 

@@ -41,6 +41,10 @@ def test_table_from_any_frame(frame: Any) -> None:
     assert result.fronts.shape == (20, 3)
 
 
+def test_the_sign_of_a_metric() -> None:
+    assert [ps.Metric("x", way).sign for way in ("max", "maximize", "min", "minimize")] == [1.0, 1.0, -1.0, -1.0]
+
+
 def test_what_is_assumed_of_the_noise_of_a_table() -> None:
     def stated(sigma: str) -> ps.Problem:
         return ps.problems.table(ROWS, arm="model", metrics=METRICS, sigma=sigma)

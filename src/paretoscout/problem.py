@@ -62,6 +62,11 @@ class Metric:
             high = checks.number(f"the upper one of the {what}", self.bounds[1], above=low)
             object.__setattr__(self, "bounds", (low, high))
 
+    @property
+    def sign(self) -> float:
+        """1.0 where larger is better, -1.0 where smaller is: what is multiplied by it is better where it is larger."""
+        return checks.sign(self.direction)
+
     @classmethod
     def stored(cls, name: str, unit: str = "", **more: Any) -> Metric:
         """Return a metric as an earlier version kept it, which took names and units that are refused today."""
@@ -194,7 +199,7 @@ def units_of(metrics: Sequence[Metric], eps: Eps | None, where: str) -> Units:
     None means the metrics' own eps; a metric without one counts as 0, in its own unit.
     """
     names = [metric.name for metric in metrics]
-    signs = np.array([1.0 if metric.direction == "max" else -1.0 for metric in metrics])
+    signs = np.array([metric.sign for metric in metrics])
     if eps is not None and np.ndim(eps) == 0 and not isinstance(eps, Mapping):  # type: ignore[arg-type]
         value = checks.number(f"eps on {where}", eps, least=0.0)
         return Units(signs, np.ones(len(names)), np.full(len(names), value))

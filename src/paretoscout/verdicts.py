@@ -157,7 +157,7 @@ class VerdictTable:
         """The arms whose verdicts were right to give, but are contradicted by the estimates as they are now."""
         rivals = [None if rival not in self.arms else self.arms.index(rival) for rival in self.rivals]
         known = np.where(np.isfinite(self.radii), self.estimates, np.nan)
-        signs = [1.0 if metric.direction == "max" else -1.0 for metric in self.metrics]
+        signs = [metric.sign for metric in self.metrics]
         eps = [metric.eps or 0.0 for metric in self.metrics]
         return tuple(self.arms[k] for k in contradicted(self.verdicts, rivals, known, eps, signs))
 

@@ -154,7 +154,7 @@ def _compared(
     table: VerdictTable, sources: Sequence[Source], bounds: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """[k, j, metric]: by how much j seems to be better than k, at least and at most is, and what rounding may do."""
-    signs = np.array([1.0 if source.direction == "max" else -1.0 for source in sources])
+    signs = np.array([metric.sign for metric in table.metrics])
     values, sizes = signs * table.estimates, ROUNDING * np.abs(table.estimates)
     still = never_varied(table, sources)
     radii = np.where(still, np.inf if bounds is None else np.where(bounds, 0.0, np.inf), table.radii)

@@ -111,8 +111,7 @@ def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
     j = table.arms.index(rival)
     said = []
     for column, source in enumerate(sources):
-        sign = 1.0 if source.direction == "min" else -1.0
-        lag = sign * float(table.estimates[k, column] - table.estimates[j, column])
+        lag = table.metrics[column].sign * float(table.estimates[j, column] - table.estimates[k, column])
         if lag <= source.eps or lag == 0:
             said.append(EQUAL.get(source.kind, f"no better in {source.name}"))
         else:
@@ -190,9 +189,9 @@ def as_rows(campaign: Campaign) -> list[list[str]]:
     table = natural(judged, sources)
     header = ["option", "verdict", "", *(heading(s.name, s.unit) for s in sources), "runs"]
     rows = [header]
-    sign = 1 if sources[0].direction == "min" else -1
+    sign = table.metrics[0].sign
     order = sorted(
-        range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), sign * table.estimates[k, 0])
+        range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), -sign * table.estimates[k, 0])
     )
     for k in order:
         why = reason(judged, k, sources)

@@ -48,8 +48,8 @@ def headings(table: VerdictTable) -> list[str]:
 
 def front_first(table: VerdictTable) -> list[int]:
     """The arms by their verdicts, then by the first metric, best first."""
-    sign, order = 1 if table.metrics[0].direction == "min" else -1, list(MARKS)
-    return sorted(range(len(table.arms)), key=lambda k: (order.index(table.verdicts[k]), sign * table.estimates[k, 0]))
+    sign, order = table.metrics[0].sign, list(MARKS)
+    return sorted(range(len(table.arms)), key=lambda k: (order.index(table.verdicts[k]), -sign * table.estimates[k, 0]))
 
 
 def cells(table: VerdictTable, k: int) -> list[str]:

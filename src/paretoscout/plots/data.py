@@ -211,7 +211,7 @@ def _axis(metric: Metric, centre: FloatArray, radius: FloatArray) -> Axis:
 def _stairs(points: Sequence[tuple[float, ...]], axes: Sequence[Axis]) -> FloatArray:
     if len(axes) < 2 or not points:
         return np.empty((0, 2))
-    signs = [1.0 if axis.metric.direction == "max" else -1.0 for axis in axes]
+    signs = [axis.metric.sign for axis in axes]
     steps: list[tuple[float, ...]] = []
     # From the best x to the worst: a point is a step if its y is better than all before. Others (equal points,
     # or arms that are on the front for a metric that is not shown) lie on or below the stairs.

@@ -215,7 +215,7 @@ def explanation(replica: Replica, arm: str) -> Explanation:
     hinge = None
     if rival is not None:
         j = table.arms.index(rival)
-        sign = np.array([1.0 if metric.direction == "max" else -1.0 for metric in metrics])
+        sign = np.array([metric.sign for metric in metrics])
         lead = (table.estimates[j] - table.estimates[k]) * sign
         margins = {metric.name: float(value) for metric, value in zip(metrics, lead, strict=True)}
         width = table.radii[j] + table.radii[k]
