@@ -11,6 +11,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -396,6 +397,7 @@ def test_names_and_storage_from_the_environment(monkeypatch: pytest.MonkeyPatch,
 
 def test_the_command_line_and_the_library_have_the_same_defaults() -> None:
     """Delta is 0.05 in everything that a user calls; `audit` measures at deltas of its own."""
+    called: list[Callable[..., Any]]
     called = [ps.simulate, ps.watch, ps.Study, ps.analyze, StudySpec, Plan, made_up_bench, DRMix, DRRidge]
     assert {inspect.signature(function).parameters["delta"].default for function in called} == {DELTA} == {0.05}
     options = {
