@@ -22,6 +22,7 @@ NOISE, MOST_RUNS = 0.06, 4_000
 PLAN = Plan(
     tuple(options_of(["true {x}"], {"x": list(MEANS)})),
     (source_of("time", {"time": "5%"}),),
+    delta=0.05,
     algorithm=Scout(noise="unknown"),
 )
 

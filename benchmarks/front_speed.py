@@ -88,9 +88,9 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     for n_columns in (2, 3, 8) if quick else (1, 2, 3, 4, 5, 8):
         for n_rows in (100, 10_000) if quick else (100, 1_000, 10_000, 100_000):
             for case, values in cases(n_rows, n_columns, rng):
-                mask = ps.pareto_front(values)
+                mask = ps.geometry.pareto_front(values)
                 n_front = int(mask.sum())
-                finders: dict[str, Finder] = {"ours": ps.pareto_front, **installed}
+                finders: dict[str, Finder] = {"ours": ps.geometry.pareto_front, **installed}
                 if "moocore" in finders and n_front * n_rows > PATIENCE:
                     finders.pop("paretoset", None)
                 for name, find in finders.items():

@@ -113,7 +113,7 @@ def _worker(connection: Any, replicates: int) -> None:
 
 def simulated_seconds(workers: int, replicates: int) -> float:
     began = time.perf_counter()
-    ps.simulate(PROBLEM, "multi-pfi", eps=0.3, replicates=replicates, workers=workers, progress=False)
+    ps.simulate(PROBLEM, "multi-pfi", eps=0.3, delta=0.1, replicates=replicates, workers=workers, progress=False)
     return time.perf_counter() - began
 
 
@@ -199,8 +199,10 @@ def measure(vopy_python: Path, quick: bool) -> list[dict[str, Any]]:
         theirs = epal["samples_per_second"]
         add("epsilon-pal over VOPy's", ours / theirs, least=20, note=f"{ours:,.0f} and {theirs:,.1f} samples/s")
         returned = np.isin(np.arange(16), wrong["returned"])
-        verdict = "right" if ps.success(noisy.means, returned, 0.3) else "wrong"
-        right = ps.simulate(ps.problems.load("linear-16"), "epsilon-pal", eps=0.3, replicates=100).success.mean()
+        verdict = "right" if ps.geometry.success(noisy.means, returned, 0.3) else "wrong"
+        right = ps.simulate(
+            ps.problems.load("linear-16"), "epsilon-pal", eps=0.3, delta=0.1, replicates=100
+        ).success.mean()
         note = f"VOPy's is {verdict}: returns {returned.sum()} of 16 arms after {wrong['samples']} samples"
         add("epsilon-pal right, linear problem, noise 1", float(right), least=0.9, note=note)
 

@@ -33,7 +33,7 @@ def our_rate(folder: Path, trials: int) -> float:
     """Pairs of ask and tell a second, in one process."""
     truth, rng = outcomes(), np.random.default_rng(1)
     metrics = [ps.Metric("quality", "max", eps=1e-4), ps.Metric("cost", "min", eps=1e-4)]  # it never finishes
-    study = ps.Study(OPTIONS, metrics, sigma=1.0, storage=folder / "ours.db", name=f"study {time.time()}")
+    study = ps.Study(OPTIONS, metrics, sigma=1.0, delta=0.05, storage=folder / "ours.db", name=f"study {time.time()}")
     began = time.perf_counter()
     for noise in rng.normal(size=(trials, 2)).tolist():
         trial = study.ask()

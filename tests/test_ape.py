@@ -331,4 +331,4 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 )
 def test_relaxations_stay_within_what_is_promised(settings: APE, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        ps.simulate(ps.problems.load("s5"), settings, eps=0.1, goal="cover", replicates=1)
+        ps.simulate(ps.problems.load("s5"), settings, eps=0.1, delta=0.1, goal="cover", replicates=1)

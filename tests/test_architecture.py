@@ -15,11 +15,12 @@ PACKAGE = Path(ps.__file__).parent
 
 #: One-way: a part imports only from parts above it. docs/architecture.md draws this.
 ALLOWED: dict[str, set[str]] = {
+    "defaults": set(),
     "errors": set(),
     "shown": set(),
     "checks": {"errors"},
     "kernels": set(),
-    "statement": {"checks", "errors", "kernels"},
+    "statement": {"checks", "defaults", "errors", "kernels"},
     "problem": {"checks", "errors", "kernels", "statement"},
     "geometry": {"checks", "errors", "kernels"},
     "theory": {"checks", "errors", "geometry"},
@@ -27,18 +28,19 @@ ALLOWED: dict[str, set[str]] = {
     "files": {"errors"},
     "streams": set(),
     "algorithms": {"checks", "errors", "kernels"},
-    "estimators": {"checks", "errors", "kernels", "streams"},
+    "estimators": {"checks", "defaults", "errors", "kernels", "streams"},
     "environments": {"kernels", "problem", "statement"},
     "frames": {"checks", "errors", "kernels", "shown"},
     "problems": {"checks", "errors", "frames", "kernels", "problem", "statement"},
     "start": {"checks", "algorithms", "errors", "kernels", "problem", "statement"},
-    "guarantee": {"algorithms", "start", "statement"},
+    "guarantee": {"algorithms", "shown", "start", "statement"},
     "verdicts": {"diagnostics", "guarantee", "kernels", "statement"},
     "storage": {"errors"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
         "checks",
         "algorithms",
+        "defaults",
         "environments",
         "errors",
         "files",
@@ -56,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
         "algorithms",
         "checks",
+        "defaults",
         "diagnostics",
         "environments",
         "errors",
@@ -67,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
         "start",
         "statement",
         "session",
+        "shown",
         "simulation",
         "storage",
         "streams",
@@ -76,6 +80,7 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
         "algorithms",
         "checks",
+        "defaults",
         "errors",
         "kernels",
         "plots",
@@ -110,6 +115,7 @@ ALLOWED: dict[str, set[str]] = {
         "plots",
         "problem",
         "problems",
+        "shown",
         "simulation",
         "streams",
     },
@@ -119,6 +125,7 @@ ALLOWED: dict[str, set[str]] = {
         "audit",
         "bench",
         "checks",
+        "defaults",
         "errors",
         "frames",
         "plots",
@@ -137,6 +144,7 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "__init__": {
         "algorithms",
+        "errors",
         "estimators",
         "geometry",
         "plots",
@@ -147,6 +155,7 @@ ALLOWED: dict[str, set[str]] = {
         "statement",
         "study",
         "theory",
+        "verdicts",
     },
 }
 
@@ -207,6 +216,23 @@ def test_every_part_is_listed() -> None:
     assert {part_of(path) for path in PACKAGE.rglob("*.py")} == set(ALLOWED)
 
 
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [
+        ('"★"', "shown.py"),
+        ('== "max" else -1', "checks.py"),
+        ('"paretoscout.db"', "defaults.py"),
+        ('"h": 3600.0', "cli/conventions.py"),
+        ('("h", 3600.0)', "shown.py"),
+        ("INTERRUPTED = ", "cli/conventions.py"),
+    ],
+)
+def test_what_is_written_once(text: str, home: str) -> None:
+    """Marks, signs of directions, time spans, exit codes and defaults: a second copy would sooner or later say something else."""
+    found = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if text in path.read_text("utf-8")]
+    assert found == [home]
+
+
 def test_public_names() -> None:
     assert sorted(ps.__all__) == ps.__all__
     assert set(ps.__dir__()) == {*ps.__all__, "__version__"}
@@ -215,6 +241,27 @@ def test_public_names() -> None:
         assert getattr(ps, name).__doc__, f"{name} has no docstring"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         ps.nothing  # noqa: B018
+
+
+OLD_NAMES = {
+    "geometry": ("M", "eps_optimal", "gaps", "m", "pareto_front", "pareto_regret", "success"),
+    "theory": (
+        "characteristic_time",
+        "regret_lower_bound",
+        "sample_lower_bound",
+        "sample_upper_bound",
+        "t_gamma",
+    ),
+}
+
+
+@pytest.mark.parametrize(("home", "name"), [(home, name) for home, names in OLD_NAMES.items() for name in names])
+def test_old_names_work_and_say_the_new_ones(home: str, name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"^paretoscout\.{name} is now paretoscout\.{home}\.{name};") as warned:
+        old = getattr(ps, name)
+    assert old is getattr(getattr(ps, home), name)
+    assert warned[0].filename == __file__, "the warning is about the line that uses the old name"
+    assert name not in ps.__dir__()
 
 
 def loaded_by(code: str) -> set[str]:

@@ -631,7 +631,11 @@ def test_a_bench_belongs_to_its_folder(folder: Path, monkeypatch: pytest.MonkeyP
         (["--export", "nowhere/x.json"], "a folder that exists"),
         (["--picture", "x.xyz"], "--picture must end in"),
         (["--algorithm", "uniform"], "--algorithm must work with noise that nobody knows"),
-        (["--budget", "-3"], "a number of runs, or a duration"),
+        (["--budget", "-3"], "--budget must be a number of runs, or a duration such as 30s, 5m or 1h, got '-3'"),
+        (["--timeout", "10"], "--timeout must be a duration such as 30s, 5m or 1h, got '10'"),
+        (["--env", "HOME"], "--env must be written NAME=VALUE, got 'HOME'"),
+        (["--env", "A=1", "--env", "A=2"], "--env must name each variable once, got 'A' twice"),
+        (["--eps", "time=1%", "--eps", "time=2%"], "--eps must name each metric once, got 'time' twice"),
         (["--exact", "price"], "--exact must be of a metric (time, rss), got 'price'"),
     ],
 )

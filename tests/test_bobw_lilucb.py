@@ -62,7 +62,7 @@ def test_width(gamma: float, expected: list[float]) -> None:
 )
 def test_noise_free_runs(gamma: float, pulls: list[int], regret: float) -> None:
     exact = ps.problems.gaussian([[0.5], [0.3], [0.2], [0.0]], sigma=0.0)
-    result = ps.simulate(exact, BoBWLilUCB(gamma=gamma, sigma=0.1), budget=2000, replicates=1)
+    result = ps.simulate(exact, BoBWLilUCB(gamma=gamma, sigma=0.1), delta=0.1, budget=2000, replicates=1)
     assert result.pulls.tolist() == [pulls]
     assert result.regret[0] == pytest.approx(regret, abs=1e-6)
     assert result.success.all()
@@ -105,4 +105,4 @@ def test_settings_are_checked(gamma: Any) -> None:
 def test_budget_must_be_enough() -> None:
     problem = ps.problems.gaussian([[0.5], [0.3], [0.2]], sigma=0.1)
     with pytest.raises(InvalidInput, match="budget of algorithm 'bobw-lilucb' must be at least 3 with 3 arms, got 2"):
-        ps.simulate(problem, "bobw-lilucb", budget=2, replicates=1)
+        ps.simulate(problem, "bobw-lilucb", delta=0.1, budget=2, replicates=1)

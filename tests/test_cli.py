@@ -92,7 +92,7 @@ def test_an_eps_given_to_the_demo_is_that_of_its_warnings_too() -> None:
     from paretoscout.simulation.watch import watch
 
     problem = ps.problems.gaussian([[0.0], [0.2]], sigma=0.3)
-    *_, last = watch(problem, eps={problem.metrics[0].name: 0.5})
+    *_, last = watch(problem, eps={problem.metrics[0].name: 0.5}, delta=0.1)
     assert last.verdicts == ("front", "front")
     assert last.metrics[0].eps == 0.5
     assert not last.contradicted

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 import paretoscout as ps
 from paretoscout import shown
-from paretoscout.cli.exits import Exit
+from paretoscout.cli.conventions import Exit
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput
 
@@ -315,7 +315,7 @@ def test_whole_numbers_larger_than_any_float(huge: int) -> None:
         lambda: ps.Metric("q", bounds=(0, abs(huge))),
         lambda: ps.analyze({"arm": ["a", "a"], "q": [1, huge]}, "arm", {"q": "max"}),
         lambda: ps.problems.table({"arm": ["a", "a"], "q": [1, huge]}, "arm", {"q": "max"}),
-        lambda: ps.pareto_front([[huge], [1]]),
+        lambda: ps.geometry.pareto_front([[huge], [1]]),
     ]
     for call in calls:
         with pytest.raises(InvalidInput, match="must"):

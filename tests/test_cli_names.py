@@ -153,7 +153,7 @@ def test_every_spelling_of_a_direction_is_stored_as_one(word: str, folder: Path)
     assert ps.Metric("latency", word).direction == short
     assert Study(["a"], {"latency": word}, storage="memory").spec.metrics[0].direction == short
     assert ps.problems.gaussian([[1.0]], 1.0, directions=word).metrics[0].direction == short
-    assert ps.pareto_front([[1], [2]], directions=word).tolist() == [short == "min", short == "max"]
+    assert ps.geometry.pareto_front([[1], [2]], directions=word).tolist() == [short == "min", short == "max"]
     assert source_of(f"latency:{word}=json@x", {}).direction == short
     better = {"min": "latency: smaller is better", "max": "latency: larger is better"}[short]
     assert better in run("create", "--arm", "a", "-m", f"latency:{word}").output
@@ -178,4 +178,4 @@ def test_other_directions_are_refused(command: tuple[str, ...], folder: Path) ->
     with pytest.raises(InvalidInput, match="direction of metric 'latency' must be min or max, got 'foo'"):
         source_of("latency:foo=json@x", {})
     with pytest.raises(InvalidInput, match="directions must be"):
-        ps.pareto_front([[1], [2]], directions="foo")
+        ps.geometry.pareto_front([[1], [2]], directions="foo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,13 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import PATIENCE
 
-from paretoscout.cli import options
+import paretoscout as ps
+from paretoscout.bench import Plan
+from paretoscout.bench.made_up import made_up_bench
 from paretoscout.cli.main import SECTIONS, main
+from paretoscout.defaults import DELTA, STORAGE
+from paretoscout.estimators import DRMix, DRRidge
+from paretoscout.study import StudySpec
 
 TRUTH = {"small": (0.80, 1.0), "large": (0.90, 3.0), "old": (0.70, 2.0)}  # quality, cost: old is dominated by small
 NEW = ("create", *(f"--arm={arm}" for arm in TRUTH), "-m", "quality", "-m", "cost:min", "--eps", "0.05")
@@ -390,10 +397,20 @@ def test_names_and_storage_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert read("studies", "--json", "--storage", "sqlite:///other.db")[0]["name"] == "models"
 
 
-def test_the_default_storage_is_that_of_the_library() -> None:
-    from paretoscout.study.study import DEFAULT_STORAGE
-
-    assert options.DEFAULT_STORAGE == DEFAULT_STORAGE
+def test_the_command_line_and_the_library_have_the_same_defaults() -> None:
+    """Delta is 0.05 in everything that a user calls; `audit` measures at deltas of its own."""
+    called: list[Callable[..., Any]]
+    called = [ps.simulate, ps.watch, ps.Study, ps.analyze, StudySpec, Plan, made_up_bench, DRMix, DRRidge]
+    assert {inspect.signature(function).parameters["delta"].default for function in called} == {DELTA} == {0.05}
+    options = {
+        (name, option.name): option.default
+        for name, command in main.commands.items()
+        for option in command.params
+        if option.name in ("delta", "storage")
+    }
+    assert {name for name, option in options if option == "delta"} == {"analyze", "bench", "compare", "create", "demo"}
+    assert {default for (_, option), default in options.items() if option == "delta"} == {DELTA}
+    assert {options[name, "storage"] for name in ("create", "ask", "tell", "status", "studies")} == {STORAGE}
 
 
 def test_analyze(folder: Path) -> None:

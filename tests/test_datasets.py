@@ -343,7 +343,7 @@ def real(name: str) -> ps.Problem:
 
 
 def front_of(problem: ps.Problem) -> list[str]:
-    on_front = ps.pareto_front(problem.means, directions=[metric.direction for metric in problem.metrics])
+    on_front = ps.geometry.pareto_front(problem.means, directions=[metric.direction for metric in problem.metrics])
     return [arm for arm, optimal in zip(problem.arms, on_front, strict=True) if optimal]
 
 
@@ -389,11 +389,11 @@ def test_sw_llvm_is_the_published_instance() -> None:
 def test_what_the_notes_say() -> None:
     llvm = real("sw-llvm-1024")
     for directions, n in ((["min", "min"], 7), (["max", "min"], 4), (["max", "max"], 4), (["min", "max"], 1)):
-        assert ps.pareto_front(llvm.means, directions=directions).sum() == n
+        assert ps.geometry.pareto_front(llvm.means, directions=directions).sum() == n
     assert llvm.contexts is not None
     assert len(np.unique(llvm.contexts, axis=0)) == 768
     noc = real("noc")
-    assert ps.pareto_front(noc.means, directions="min").sum() == 19
+    assert ps.geometry.pareto_front(noc.means, directions="min").sum() == 19
     assert len(np.unique(noc.means, axis=0)) == 116
     cov_boost = real("cov-boost")
     assert front_of(cov_boost) == ["8", "18"]

@@ -163,7 +163,7 @@ def test_noise_free_s5(halving: bool, events: list[tuple[str, int]], total: int)
     if halving:
         assert sorted(len(rows) for rows in twin.rows) == [6, 6, 17, 33, 33]
     exact = ps.problems.gaussian(S5, sigma=0.0)
-    result = ps.simulate(exact, "ege-sh" if halving else "ege-sr", budget=100, replicates=1)
+    result = ps.simulate(exact, "ege-sh" if halving else "ege-sr", delta=0.1, budget=100, replicates=1)
     assert result.pulls.tolist() == [[len(rows) for rows in twin.rows]]
     assert result.success.all()
 
@@ -172,7 +172,7 @@ def test_gaps_of_s5() -> None:
     """They are the gaps of the theory where the values are the means."""
     gaps, front = np.zeros(5), np.zeros(5, np.bool_)
     empirical_gaps(np.arange(5), S5, gaps, front)
-    np.testing.assert_allclose(gaps, ps.gaps(S5).required, rtol=1e-12)
+    np.testing.assert_allclose(gaps, ps.geometry.gaps(S5).required, rtol=1e-12)
     np.testing.assert_array_equal(front, [True, True, False, True, False])
 
 
@@ -238,7 +238,7 @@ def test_more_budget_errs_less() -> None:
     """False alarm: 15% and 22% of runs fail with 20 samples, next to none with 200: six deviations, below 1e-8."""
     problem = ps.problems.load("s5")
     for name in ("ege-sr", "ege-sh"):
-        few, many = (ps.simulate(problem, name, budget=budget, replicates=400) for budget in (20, 200))
+        few, many = (ps.simulate(problem, name, delta=0.1, budget=budget, replicates=400) for budget in (20, 200))
         assert (many.samples <= 200).all()
         assert many.success.mean() > few.success.mean() + 0.03
 
@@ -246,6 +246,6 @@ def test_more_budget_errs_less() -> None:
 @pytest.mark.parametrize(("settings", "least"), [(EGESR(), 6), (EGESH(), 15)], ids=["sr", "sh"])
 def test_budget_must_be_enough(settings: Settings, least: int) -> None:
     problem = ps.problems.load("s5")
-    assert ps.simulate(problem, settings, budget=least, replicates=1).stopped.all()
+    assert ps.simulate(problem, settings, delta=0.1, budget=least, replicates=1).stopped.all()
     with pytest.raises(InvalidInput, match=f"must be at least {least} with 5 arms, got {least - 1}"):
-        ps.simulate(problem, settings, budget=least - 1, replicates=1)
+        ps.simulate(problem, settings, delta=0.1, budget=least - 1, replicates=1)

@@ -246,7 +246,7 @@ def test_a_cover_takes_no_more_samples_than_it_can(eps: float, n: int) -> None:
         question = session.ask()
         session.tell(question, S5.means[question.arm])
     assert session.verdicts().counts.sum() <= K * n
-    assert ps.success(S5.means, session.verdicts().status == FRONT, eps, goal="cover")
+    assert ps.geometry.success(S5.means, session.verdicts().status == FRONT, eps, goal="cover")
 
 
 @kernels
@@ -275,7 +275,8 @@ def test_goals() -> None:
     """A number of arms ends it early; a cover may leave out what another arm comes close to."""
     problem = ps.problems.gaussian([[1.0, 0.0], [0.95, -0.05], [0.0, 1.0], [-1.0, -1.0]], sigma=0.1)
     front, cover, one = (
-        ps.simulate(problem, "epsilon-pal", eps=0.2, goal=goal, replicates=3) for goal in ("front", "cover", 1)
+        ps.simulate(problem, "epsilon-pal", eps=0.2, delta=0.1, goal=goal, replicates=3)
+        for goal in ("front", "cover", 1)
     )
     assert front.success.all()
     assert cover.success.all()
@@ -316,14 +317,14 @@ def test_boxes_hold_as_often_as_promised() -> None:
 
 def test_right_on_a_linear_problem_with_noise_one() -> None:
     """More than 8 failures in 20 have probability 6e-5 at delta 0.1."""
-    result = ps.simulate(ps.problems.load("linear-16"), "epsilon-pal", eps=0.3, replicates=20)
+    result = ps.simulate(ps.problems.load("linear-16"), "epsilon-pal", eps=0.3, delta=0.1, replicates=20)
     assert result.stopped.all()
     assert result.success.sum() >= 12
 
 
 def test_narrower_boxes_claim_nothing() -> None:
     for settings, claims in ((EpsilonPAL(), True), (EpsilonPAL(contraction=9.0), False)):
-        result = ps.simulate(S5, settings, eps=0.1, replicates=1)
+        result = ps.simulate(S5, settings, eps=0.1, delta=0.1, replicates=1)
         assert result.guarantee.startswith("none: epsilon-pal is a heuristic") == (not claims)
 
 
@@ -372,9 +373,9 @@ def test_a_prior_fitted_on_observations() -> None:
     assert told.sigma == (1.0, 0.1)
     arms = slice(0, 60)
     problem = ps.problems.gaussian(np.array([50.0, -3.0]) + functions[arms] * [5.0, 0.5], [1.0, 0.1], contexts[arms])
-    result = ps.simulate(problem, told, eps=[2.0, 0.2], replicates=5)
+    result = ps.simulate(problem, told, eps=[2.0, 0.2], delta=0.1, replicates=5)
     assert result.success.all()
-    tabular = ps.simulate(problem, "epsilon-pal", eps=[2.0, 0.2], replicates=5)
+    tabular = ps.simulate(problem, "epsilon-pal", eps=[2.0, 0.2], delta=0.1, replicates=5)
     assert result.samples.mean() < tabular.samples.mean()
 
 

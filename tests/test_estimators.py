@@ -204,7 +204,7 @@ def test_the_estimates_are_those_that_pfiwr_decides_by(kind: str, imputation: st
         *(len(contexts), 2), eps=np.zeros(2), delta=0.1, sigma=np.full(2, 0.1), contexts=contexts, theta_max=1.0
     )
     session = Session(PFIwR(exploration=0.002, imputation=imputation, width_scale=2.0), setup, seed=3)
-    estimator = DRMix(contexts, 2, imputation=imputation)
+    estimator = DRMix(contexts, 2, imputation=imputation, delta=0.1)
     mixed = ExplorationMixed(contexts, 2)
     estimator.reserve(300)
     mixed.reserve(300)
@@ -276,14 +276,14 @@ def test_the_functions_work_inside_compiled_loops() -> None:
 
     contexts = contexts_of("block structure")
     arms, outcomes, explored = rounds_of(contexts, 60)
-    looped, called = DRMix(contexts, 2, seed=1), DRMix(contexts, 2, seed=1)
+    looped, called = DRMix(contexts, 2, seed=1, delta=0.1), DRMix(contexts, 2, seed=1, delta=0.1)
     looped.reserve(60)
     path = np.empty((60, len(contexts)))
     follow(looped.state, looped.options, looped.rng, arms, outcomes, explored, path)
     np.testing.assert_array_equal(path, called.path(arms, outcomes, explored=explored)[:, :, 0])
     np.testing.assert_array_equal(looped.theta, called.theta)
 
-    never_explored = DRMix(np.eye(1), 2)
+    never_explored = DRMix(np.eye(1), 2, delta=0.1)
     never_explored.reserve(1)
     with pytest.raises(IndexError, match="never explored"):
         update(never_explored.state, never_explored.options, 0, np.zeros(2), False, never_explored.rng)
@@ -493,7 +493,7 @@ def test_bad_settings_are_refused(kind: Callable[..., Estimator]) -> None:
         (lambda: DRMix(np.eye(2), imputation="last"), "imputation of DRMix must be 'latest' or 'frozen', got 'last'"),
         (lambda: DRMix(np.eye(2), delta=1), "delta of DRMix must be a finite number at least 0 and below 1, got 1"),
         (lambda: ExplorationMixed(np.eye(2), seed=-1), "seed of ExplorationMixed must be a whole number"),
-        (lambda: DRMix(np.eye(2)).reserve(-1), "rounds to reserve must be a whole number, at least 0"),
+        (lambda: DRMix(np.eye(2), delta=0.1).reserve(-1), "rounds to reserve must be a whole number, at least 0"),
     ],
 )
 def test_bad_options_are_refused(make: Callable[[], Any], message: str) -> None:
@@ -526,7 +526,7 @@ def test_bad_options_are_refused(make: Callable[[], Any], message: str) -> None:
     ],
 )
 def test_bad_rounds_are_refused_and_change_nothing(arm: Any, outcome: Any, explored: Any, message: str) -> None:
-    estimator = DRMix(np.eye(3), n_metrics=2)
+    estimator = DRMix(np.eye(3), n_metrics=2, delta=0.1)
     estimator.update(0, [1.0, 2.0], explored=True)
     before = copy.deepcopy(estimator.state), estimator.rng.bit_generator.state
     for method in (estimator.update, estimator.path):
@@ -548,7 +548,7 @@ def test_an_arm_that_was_drawn_must_be_explored() -> None:
 
 
 def test_one_metric_needs_no_axis_of_its_own() -> None:
-    flat, deep = DRMix(np.eye(2)), DRMix(np.eye(2))
+    flat, deep = DRMix(np.eye(2), delta=0.1), DRMix(np.eye(2), delta=0.1)
     flat.update(0, 1.0, explored=True)
     deep.update(0, [1.0], explored=True)
     flat.update([1, 0], [2.0, 3.0], explored=[True, False])

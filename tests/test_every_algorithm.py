@@ -70,7 +70,7 @@ def plan(settings: Settings) -> dict[str, Any]:
 
 
 def simulate(problem: ps.Problem, settings: Settings, **how: Any) -> ps.Result:
-    return ps.simulate(suited(problem, settings), settings, **plan(settings), **how)
+    return ps.simulate(suited(problem, settings), settings, **plan(settings), **{"delta": 0.1, **how})
 
 
 def session_on(settings: Settings, eps: float = 0.3, seed: int = 0) -> Session:
@@ -83,7 +83,7 @@ def zeros(session: Session) -> list[float]:
 
 
 def right_answer(problem: ps.Problem, settings: Settings) -> list[bool]:
-    return [bool(optimal) for optimal in ps.pareto_front(suited(problem, settings).means)]
+    return [bool(optimal) for optimal in ps.geometry.pareto_front(suited(problem, settings).means)]
 
 
 def accepts_of(settings: Settings) -> Accepts:
@@ -317,15 +317,17 @@ def test_refuses_problems_it_is_not_made_for(settings: Settings) -> None:
     record = resolve(settings)[0]
     if record.one_metric:
         with pytest.raises(NotSupported, match=f"'{record.name}' takes problems with one metric only, got 2"):
-            ps.simulate(EASY, settings, budget=BUDGET, replicates=1)
+            ps.simulate(EASY, settings, delta=0.1, budget=BUDGET, replicates=1)
     if record.needs_budget:
         with pytest.raises(NotSupported, match=f"'{record.name}' must be told a budget"):
-            ps.simulate(suited(EASY, settings), settings, replicates=1)
+            ps.simulate(suited(EASY, settings), settings, delta=0.1, replicates=1)
 
 
 @contenders
 def test_a_budget_is_never_exceeded(settings: Settings) -> None:
-    result = ps.simulate(suited(EASY, settings), settings, **{**plan(settings), "budget": 61}, eps=0.3, replicates=2)
+    result = ps.simulate(
+        suited(EASY, settings), settings, **{**plan(settings), "budget": 61}, eps=0.3, delta=0.1, replicates=2
+    )
     assert (result.samples <= 61).all()
     if resolve(settings)[0].needs_budget:
         assert result.stopped.all()

@@ -307,7 +307,7 @@ def test_contexts_that_do_not_span_and_equal_contexts() -> None:
     contexts = [[1, 0, 1], [1, 0, 1], [0, 1, 1], [0.5, 0.0, 0.5]]
     theta = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
     problem = ps.problems.linear(contexts, theta, sigma=0.1)
-    result = ps.simulate(problem, "scout", eps=0.0, replicates=3, max_samples=20_000)
+    result = ps.simulate(problem, "scout", eps=0.0, delta=0.1, replicates=3, max_samples=20_000)
     assert result.fronts[:, :3].all()
 
 
@@ -338,7 +338,7 @@ def test_all_but_equal_contexts_are_equal() -> None:
     """Rounding must not decide between arms that differ in the last digits only."""
     contexts = np.array([[1.0, 0.0], [1.0, 1e-15], [0.0, 1.0]])
     problem = ps.problems.linear(contexts, [[1.0, 0.3], [0.3, 1.0]], sigma=0.3)
-    result = ps.simulate(problem, "scout", eps=0.0, replicates=20, max_samples=20_000)
+    result = ps.simulate(problem, "scout", eps=0.0, delta=0.1, replicates=20, max_samples=20_000)
     assert result.fronts.all()
 
 
@@ -355,14 +355,14 @@ def test_dial_trades_samples_for_regret() -> None:
     if UNCOMPILED:
         pytest.skip("too slow uncompiled")
     problem = ps.problems.load("four-arms")
-    few = ps.simulate(problem, Scout(regret_weight=0.0), eps=0.1, replicates=60)
-    low = ps.simulate(problem, Scout(regret_weight=0.9), eps=0.1, replicates=60)
-    rival = ps.simulate(problem, "multi-pfi", eps=0.1, replicates=60)
+    few = ps.simulate(problem, Scout(regret_weight=0.0), eps=0.1, delta=0.1, replicates=60)
+    low = ps.simulate(problem, Scout(regret_weight=0.9), eps=0.1, delta=0.1, replicates=60)
+    rival = ps.simulate(problem, "multi-pfi", eps=0.1, delta=0.1, replicates=60)
     assert few.success.mean() > 0.8
     assert low.success.mean() > 0.8
     assert np.median(few.samples) < 0.8 * np.median(low.samples)
     assert low.regret.mean() < 0.8 * few.regret.mean()
-    default = ps.simulate(problem, "scout", eps=0.1, replicates=60)
+    default = ps.simulate(problem, "scout", eps=0.1, delta=0.1, replicates=60)
     assert np.median(default.samples) < 0.3 * np.median(rival.samples)
     assert default.regret.mean() < 0.3 * rival.regret.mean()
 
@@ -381,4 +381,4 @@ def test_settings_are_checked() -> None:
             Scout(**bad)  # type: ignore[arg-type]
         assert message in str(caught.value)
     with pytest.raises(InvalidInput, match="contexts of algorithm 'scout' must be given"):
-        ps.simulate(ps.problems.load("four-arms"), Scout(model="linear"), replicates=1)
+        ps.simulate(ps.problems.load("four-arms"), Scout(model="linear"), delta=0.1, replicates=1)

@@ -378,13 +378,13 @@ def test_settings_say_what_is_wrong(settings: Any, how: dict[str, Any], said: st
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InvalidInput, match="contexts must be given for model='linear' of GEGE"):
-        ps.simulate(ps.problems.load("four-arms"), GEGE(model="linear"), replicates=1)
+        ps.simulate(ps.problems.load("four-arms"), GEGE(model="linear"), delta=0.1, replicates=1)
     with pytest.raises(InvalidInput, match="scale of GEGE must be one number or 2 of them"):
-        ps.simulate(S5, GEGE(scale=(1.0, 1.0, 1.0)), replicates=1)
+        ps.simulate(S5, GEGE(scale=(1.0, 1.0, 1.0)), delta=0.1, replicates=1)
     with pytest.raises(
         InvalidInput, match="budget of GEGEBudget must be at least 6 here, 3 for each of 2 rounds, got 5"
     ):
-        ps.simulate(S5, GEGEBudget(), budget=5, replicates=1)
+        ps.simulate(S5, GEGEBudget(), delta=0.1, budget=5, replicates=1)
 
 
 def test_published_constants_promise_nothing() -> None:
@@ -395,7 +395,7 @@ def test_published_constants_promise_nothing() -> None:
 def test_contexts_that_explain_nothing_are_left_alone() -> None:
     rng = np.random.default_rng(3)
     problem = ps.problems.gaussian(rng.normal(size=(6, 2)), 0.1, rng.normal(size=(6, 2)))
-    assert ps.simulate(problem, "gege", eps=0.1, replicates=3).success.all()
+    assert ps.simulate(problem, "gege", eps=0.1, delta=0.1, replicates=3).success.all()
 
 
 def test_many_arms() -> None:
@@ -403,4 +403,4 @@ def test_many_arms() -> None:
     problem = ps.problems.load("linear-1000")
     if SLOW:
         pytest.skip("takes minutes uncompiled")
-    assert ps.simulate(problem, "gege", eps=0.2, replicates=1).success.all()
+    assert ps.simulate(problem, "gege", eps=0.2, delta=0.1, replicates=1).success.all()

@@ -140,7 +140,7 @@ def test_equals_the_twin_decision_by_decision(title: str, eps: float | None) -> 
 
 @kernels
 def test_reports_a_front_at_the_horizon_without_a_guarantee() -> None:
-    result = ps.simulate(S5, "kernel-ucb", eps=0.05, budget=300, replicates=3)
+    result = ps.simulate(S5, "kernel-ucb", eps=0.05, delta=0.1, budget=300, replicates=3)
     assert (result.samples == 300).all()
     assert result.stopped.all()
     assert result.guarantee.startswith("none: kernel-ucb plays for low regret")
@@ -150,8 +150,8 @@ def test_reports_a_front_at_the_horizon_without_a_guarantee() -> None:
 
 
 def test_regret_is_far_below_that_of_sampling_all_alike() -> None:
-    result = ps.simulate(S5, "kernel-ucb", eps=0.05, budget=2000, replicates=5)
-    assert result.regret.mean() < 0.1 * 2000 * ps.gaps(S5.means).star.mean()
+    result = ps.simulate(S5, "kernel-ucb", eps=0.05, delta=0.1, budget=2000, replicates=5)
+    assert result.regret.mean() < 0.1 * 2000 * ps.geometry.gaps(S5.means).star.mean()
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,13 @@ def test_settings_are_checked(wrong: dict[str, Any], message: str) -> None:
 def test_what_is_refused() -> None:
     unexplained = ps.problems.gaussian(S5.means, sigma=0.1, contexts=S5.contexts)
     with pytest.raises(InvalidInput, match="norm of KernelUCB must be given with kernel 'independent'"):
-        ps.simulate(unexplained, "kernel-ucb", budget=10, replicates=1)
-    assert ps.simulate(unexplained, KernelUCB(norm=2.0), budget=10, replicates=1).samples[0] == 10
-    assert ps.simulate(ps.problems.load("logistic-12"), "kernel-ucb", budget=10, replicates=1).samples[0] == 10
+        ps.simulate(unexplained, "kernel-ucb", delta=0.1, budget=10, replicates=1)
+    assert ps.simulate(unexplained, KernelUCB(norm=2.0), delta=0.1, budget=10, replicates=1).samples[0] == 10
+    assert (
+        ps.simulate(ps.problems.load("logistic-12"), "kernel-ucb", delta=0.1, budget=10, replicates=1).samples[0] == 10
+    )
     with pytest.raises(InvalidInput, match="norm of KernelUCB must be one number or 2 of them"):
-        ps.simulate(S5, KernelUCB(norm=(1.0, 1.0, 1.0)), budget=10, replicates=1)
+        ps.simulate(S5, KernelUCB(norm=(1.0, 1.0, 1.0)), delta=0.1, budget=10, replicates=1)
     many = ps.problems.gaussian(np.zeros((5001, 1)), sigma=0.1)
     with pytest.raises(NotSupported, match="it takes 5,000 arms at most, got 5,001"):
-        ps.simulate(many, "kernel-ucb", budget=10, replicates=1)
+        ps.simulate(many, "kernel-ucb", delta=0.1, budget=10, replicates=1)

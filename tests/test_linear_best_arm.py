@@ -627,7 +627,7 @@ def test_contexts_that_explain_nothing_are_not_used(settings: Settings) -> None:
 def test_equal_arms_within_eps(settings: Settings) -> None:
     """One of them is returned, once they are known to be within eps."""
     tied = ps.problems.linear(np.vstack([np.eye(3), np.full(3, 1 / 3)]), np.ones((3, 1)), sigma=0.2)
-    result = ps.simulate(tied, settings, eps=0.2, goal=1, replicates=5, max_samples=20_000)
+    result = ps.simulate(tied, settings, eps=0.2, delta=0.1, goal=1, replicates=5, max_samples=20_000)
     assert result.stopped.all()
     assert (result.fronts.sum(axis=1) == 1).all()
     assert result.success.all()

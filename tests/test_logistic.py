@@ -55,7 +55,7 @@ def test_scout_solves_it_arm_by_arm(noise: str) -> None:
     """Contexts explain the means through the link only: scout does not take them to be linear."""
     problem = ps.problems.logistic(CONTEXTS, THETA)
     settings = ps.algorithms.Scout(noise=noise)
-    result = ps.simulate(problem, settings, eps=0.3, replicates=3, max_samples=20_000)
+    result = ps.simulate(problem, settings, eps=0.3, delta=0.1, replicates=3, max_samples=20_000)
     assert result.stopped.all()
     assert result.success.all()
     assert "linear" not in result.assumed
@@ -64,8 +64,8 @@ def test_scout_solves_it_arm_by_arm(noise: str) -> None:
 
 def test_the_built_in_problem() -> None:
     problem = ps.problems.load("logistic-12")
-    assert 2 <= ps.pareto_front(problem.means).sum() < 12
-    result = ps.simulate(problem, replicates=5)
+    assert 2 <= ps.geometry.pareto_front(problem.means).sum() < 12
+    result = ps.simulate(problem, delta=0.1, replicates=5)
     assert result.success.all()
 
 
@@ -74,7 +74,7 @@ def test_who_knows_no_link_is_told_no_parameters() -> None:
     setup = setup_of(problem.asked(0.1, 0.1), ps.algorithms.PFIwR())
     assert setup.link == "logistic"
     with pytest.raises(InvalidInput, match="theta_max of PFIwR must be given"):
-        ps.simulate(problem, "pfiwr", eps=0.1, replicates=1)
+        ps.simulate(problem, "pfiwr", eps=0.1, delta=0.1, replicates=1)
 
 
 @pytest.mark.parametrize(

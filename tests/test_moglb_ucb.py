@@ -192,7 +192,7 @@ def test_equals_the_twin_decision_by_decision(title: str) -> None:
 @kernels
 def test_parameters_that_are_all_zero() -> None:
     flat = ps.problems.gaussian(np.zeros((3, 2)), sigma=0.1)
-    result = ps.simulate(flat, "moglb-ucb", eps=0.1, budget=50, replicates=2)
+    result = ps.simulate(flat, "moglb-ucb", eps=0.1, delta=0.1, budget=50, replicates=2)
     assert result.success.all()
 
 
@@ -200,8 +200,8 @@ def test_learns_logistic_rewards() -> None:
     """The parameters come out, and the regret is far below that of sampling all alike."""
     problem = ps.problems.load("logistic-12")
     settings = MoglbUCB(width_scale=0.03)
-    result = ps.simulate(problem, settings, eps=0.05, budget=20_000, replicates=5)
-    assert result.regret.mean() < 0.3 * 20_000 * ps.gaps(problem.means).star.mean()
+    result = ps.simulate(problem, settings, eps=0.05, delta=0.1, budget=20_000, replicates=5)
+    assert result.regret.mean() < 0.3 * 20_000 * ps.geometry.gaps(problem.means).star.mean()
     asked = problem.asked(0.05, 0.1, budget=20_000)
     setup, units = setup_of(asked, settings), asked.units
     session = Session(settings, setup)

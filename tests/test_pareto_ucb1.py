@@ -115,7 +115,7 @@ def test_equals_its_twin(instance: tuple[str, Array, Any]) -> None:
 def test_plays_for_regret_and_promises_nothing() -> None:
     """Most samples go to the front: far more than 3/5, which is the share of the front among the arms."""
     problem = ps.problems.load("s5")
-    result = ps.simulate(problem, "pareto-ucb1", budget=5000, replicates=5)
+    result = ps.simulate(problem, "pareto-ucb1", delta=0.1, budget=5000, replicates=5)
     assert (result.samples == 5000).all()
     assert (result.pulls[:, [0, 1, 3]].sum(axis=1) > 4500).all()
     assert result.guarantee.startswith("none: pareto-ucb1 plays for low regret")
@@ -123,4 +123,4 @@ def test_plays_for_regret_and_promises_nothing() -> None:
 
 def test_budget_must_be_enough() -> None:
     with pytest.raises(InvalidInput, match="budget of algorithm 'pareto-ucb1' must be at least 5 with 5 arms, got 4"):
-        ps.simulate(ps.problems.load("s5"), "pareto-ucb1", budget=4, replicates=1)
+        ps.simulate(ps.problems.load("s5"), "pareto-ucb1", delta=0.1, budget=4, replicates=1)

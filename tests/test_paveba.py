@@ -180,10 +180,10 @@ def test_equals_its_twin(instance: tuple[str, Array, Any, float, Any], published
 def test_noise_free_ties() -> None:
     """Two equal arms do not discard one another, and a metric without noise divides by nothing."""
     problem = ps.problems.gaussian([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], sigma=0.0)
-    result = ps.simulate(problem, "paveba", eps=0.1, replicates=1, max_samples=100)
+    result = ps.simulate(problem, "paveba", eps=0.1, delta=0.1, replicates=1, max_samples=100)
     assert result.fronts.tolist() == [[True, True, False]]
     half = ps.problems.gaussian(S5, sigma=[0.1, 0.0])
-    assert ps.simulate(half, "paveba", eps=0.05, replicates=3, max_samples=20_000).success.all()
+    assert ps.simulate(half, "paveba", eps=0.05, delta=0.1, replicates=3, max_samples=20_000).success.all()
 
 
 def test_many_metrics_get_a_larger_ball() -> None:

@@ -37,8 +37,12 @@ def test_table_from_any_frame(frame: Any) -> None:
     np.testing.assert_array_equal(problem.contexts, [[7], [8], [9]])
     assert [metric.direction for metric in problem.metrics] == ["max", "min"]
     assert "assumed" in problem.statement.noise
-    result = ps.simulate(problem, replicates=20, max_samples=400, eps=2.0)
+    result = ps.simulate(problem, delta=0.1, replicates=20, max_samples=400, eps=2.0)
     assert result.fronts.shape == (20, 3)
+
+
+def test_the_sign_of_a_metric() -> None:
+    assert [ps.Metric("x", way).sign for way in ("max", "maximize", "min", "minimize")] == [1.0, 1.0, -1.0, -1.0]
 
 
 def test_what_is_assumed_of_the_noise_of_a_table() -> None:
@@ -57,15 +61,15 @@ def test_what_is_assumed_of_the_noise_of_a_table() -> None:
 def test_noise_that_nobody_knows() -> None:
     """Algorithms called by their names do without sigma where they can, and refuse in words where they cannot."""
     problem = ps.problems.load("compressors", sigma="unknown")
-    result = ps.simulate(problem, replicates=1, max_samples=50)
+    result = ps.simulate(problem, delta=0.1, replicates=1, max_samples=50)
     assert result.settings["noise"] == "unknown"
     assert np.isnan(result.sigma).all()
     assert "noise assumed to be normal, variance unknown; recorded rows, drawn with replacement" in result.assumed
     with pytest.raises(InvalidInput, match="sigma of algorithm 'uniform' must be given"):
-        ps.simulate(problem, "uniform", replicates=1)
+        ps.simulate(problem, "uniform", delta=0.1, replicates=1)
     with pytest.raises(InvalidInput, match="noise of Scout must fit what it is told"):
-        ps.simulate(problem, ps.algorithms.Scout(), replicates=1)
-    told = ps.simulate(problem, ps.algorithms.Uniform(sigma=1.0), replicates=1, max_samples=50)
+        ps.simulate(problem, ps.algorithms.Scout(), delta=0.1, replicates=1)
+    told = ps.simulate(problem, ps.algorithms.Uniform(sigma=1.0), delta=0.1, replicates=1, max_samples=50)
     assert (told.sigma == 1.0).all()
 
 
@@ -139,7 +143,7 @@ def test_compressors_holds_what_was_recorded() -> None:
     assert len(problem.arms) == 12
     assert problem.rows is not None
     assert {len(rows) for rows in problem.rows} == {200}
-    front = ps.pareto_front(problem.means, directions="min")
+    front = ps.geometry.pareto_front(problem.means, directions="min")
     assert {arm for arm, on_front in zip(problem.arms, front, strict=True) if on_front} == {
         "zlib -1",
         "zlib -4",

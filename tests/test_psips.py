@@ -297,4 +297,4 @@ def test_settings_say_what_is_wrong(how: dict[str, Any], said: str) -> None:
 
 def test_contexts_must_be_there() -> None:
     with pytest.raises(InvalidInput, match="contexts must be given for model='linear' of PSIPS"):
-        ps.simulate(ps.problems.load("four-arms"), PSIPS(model="linear"), replicates=1)
+        ps.simulate(ps.problems.load("four-arms"), PSIPS(model="linear"), delta=0.1, replicates=1)

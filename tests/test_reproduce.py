@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +27,7 @@ from paretoscout.reproduce import FIGURES, QUICK, Plan, claims, comparison, esti
 from paretoscout.reproduce.claims import FAILS, HOLDS, IN_PART
 from paretoscout.reproduce.comparison import Comparison
 from paretoscout.reproduce.estimates import FAR, GRID, KINDS, THETA, Estimates
+from paretoscout.reproduce.sources import FOLDER, reachable
 from paretoscout.simulation.results import Result
 from paretoscout.streams import algorithm_stream
 
@@ -393,6 +397,74 @@ def test_pieces_of_other_settings_or_code_are_not_taken(tmp_path: Path, monkeypa
     monkeypatch.setattr(parts, "code_digest", lambda: "other")
     reproduce(["fig1"], tmp_path, plan)
     assert len(list((tmp_path / "parts").iterdir())) == 3 * n
+
+
+RUN_ALONE = """
+import sys, types
+from pathlib import Path
+
+for name, folder in (("paretoscout", "."), ("paretoscout.reproduce", "reproduce")):
+    sys.modules[name] = types.ModuleType(name)  # hands nothing out: what is loaded below is loaded by need
+    sys.modules[name].__path__ = [str(Path(sys.argv[1]) / folder)]
+
+from paretoscout.reproduce import comparison, estimates, parts, plan
+
+handed_out = {"paretoscout", "paretoscout.reproduce"}
+comparison.PROBLEM = "four-arms"
+comparison.contenders = lambda: [comparison.Contender("multi-pfi", "", comparison.resolve("multi-pfi")[1])]
+estimates.KINDS = estimates.KINDS[:1]
+kept = parts.Parts(Path(sys.argv[2]), parts.Steps(0, False))
+small = plan.Plan(experiments=1, runs=1, eps=(0.6,))
+estimates.measure(small, kept)
+comparison.measure(small, kept, workers=1)
+print(*(name for name in sys.modules if name.split(".")[0] == "paretoscout" and name not in handed_out))
+"""
+
+
+def test_the_digest_covers_all_code_that_makes_numbers(tmp_path: Path) -> None:
+    """Whatever a fresh process has loaded after it made pieces of both kinds."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ALONE, str(FOLDER), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert len(list(tmp_path.iterdir())) == 2
+    assert {"paretoscout.problem", "paretoscout.checks", "paretoscout.kernels.widths"} <= loaded
+    assert loaded <= set(reachable(*parts.MADE_BY))
+
+
+def test_editing_what_makes_numbers_changes_the_digest(tmp_path: Path) -> None:
+    copied = tmp_path / "paretoscout"
+    shutil.copytree(FOLDER, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    digests = {parts.code_digest(copied)}
+    for edited in ("problem.py", "checks.py", "frames.py", "kernels/widths.py", "problems/__init__.py"):
+        (copied / edited).write_text((copied / edited).read_text() + "# edited\n")
+        parts.code_digest.cache_clear()
+        digests.add(parts.code_digest(copied))
+    assert len(digests) == 6
+    for edited in ("reproduce/figures.py", "reproduce/__init__.py", "plots/style.py", "study/study.py"):
+        (copied / edited).write_text((copied / edited).read_text() + "# edited\n")
+    parts.code_digest.cache_clear()
+    assert parts.code_digest(copied) in digests, "drawing makes no numbers"
+
+
+def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    for name, text in {
+        "__init__": "from . import unused",
+        "unused": "",
+        "a": "def f():\n    from .b.c import d\n    import package.e, os",
+        "b/__init__": "from .f import *",
+        "b/c": "from .. import g, name",
+        "b/f": "if TYPE_CHECKING:\n    from ..h import i",
+        **dict.fromkeys("egh", ""),
+    }.items():
+        (package / name).parent.mkdir(exist_ok=True)
+        (package / f"{name}.py").write_text(text)
+    names = ("a", "b", "b.c", "b.f", "e", "g", "h")
+    # `name` is of the package itself, so what that imports counts
+    assert set(reachable("a", folder=package)) == {"package", "package.unused", *(f"package.{name}" for name in names)}
+    (package / "b/c.py").write_text("from .. import g")
+    assert set(reachable("a", folder=package)) == {f"package.{name}" for name in names}
 
 
 def test_a_broken_piece_is_made_again(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_without_misfit_it_is_nearly_as_quick_as_the_model() -> None:
     """K = 30, d = 4: at most twice the samples of the linear scout, under a third of the tabular one's."""
     problem = partly_linear(0.0)
     medians = {
-        model: np.median(ps.simulate(problem, Scout(model=model), eps=0.2, replicates=20, seed=1).samples)
+        model: np.median(ps.simulate(problem, Scout(model=model), eps=0.2, delta=0.1, replicates=20, seed=1).samples)
         for model in ("linear", "robust", "tabular")
     }
     assert medians["robust"] <= 2 * medians["linear"]
@@ -60,11 +60,13 @@ def test_without_misfit_it_is_nearly_as_quick_as_the_model() -> None:
 def test_a_declared_misfit_keeps_the_promise_where_the_model_breaks_it(misfit: float) -> None:
     """40 runs at delta 0.1: more than 13 failures have probability below 1e-4 if the promise is kept."""
     problem = partly_linear(misfit)
-    result = ps.simulate(problem, Scout(model="robust", misfit=misfit), eps=0.2, replicates=40, seed=2)
+    result = ps.simulate(problem, Scout(model="robust", misfit=misfit), eps=0.2, delta=0.1, replicates=40, seed=2)
     limit = int(binom.ppf(1 - 1e-4, 40, 0.1))
     assert (~result.success).sum() <= limit
     if misfit == 0.3:
-        assert (~ps.simulate(problem, Scout(model="linear"), eps=0.2, replicates=40, seed=2).success).sum() > limit
+        assert (
+            ~ps.simulate(problem, Scout(model="linear"), eps=0.2, delta=0.1, replicates=40, seed=2).success
+        ).sum() > limit
 
 
 def test_the_model_is_given_up_when_it_does_not_fit() -> None:
@@ -82,7 +84,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
     rested = scout_robust.basis(session.state)
     assert not rested.model_rejected
     assert np.isfinite(rested.survives).any()
-    assert ((early == FRONT) != ps.pareto_front(means)).any()  # the model was wrong
+    assert ((early == FRONT) != ps.geometry.pareto_front(means)).any()  # the model was wrong
     for arm in np.tile(np.arange(8), 40):
         session.add(int(arm), means[arm] + 0.5 * noise.standard_normal(2))
     while not session.done:
@@ -91,7 +93,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
     rested = scout_robust.basis(session.state)
     assert rested.model_rejected
     assert np.isinf(rested.survives).all()  # all that is left is measured
-    np.testing.assert_array_equal(session.verdicts().status == FRONT, ps.pareto_front(means))
+    np.testing.assert_array_equal(session.verdicts().status == FRONT, ps.geometry.pareto_front(means))
 
 
 def test_people_are_told_when_the_model_is_given_up() -> None:
@@ -100,7 +102,7 @@ def test_people_are_told_when_the_model_is_given_up() -> None:
     off = 0.2 * np.array([1, -1, 1, -1, 1, -1])
     means = np.column_stack([x + off, -x + off])
     problem = ps.problems.gaussian(means, sigma=0.5, contexts=np.column_stack([np.ones(6), x]))
-    *_, table = watch(problem, Scout(model="robust", misfit=0.1), eps=0.02, seed=1)
+    *_, table = watch(problem, Scout(model="robust", misfit=0.1), eps=0.02, delta=0.1, seed=1)
     assert table.remark == table.as_dict()["remark"] == MODEL_REJECTED
     assert {table.rests_on(k) for k in range(6)} == {"measured"}
 
@@ -109,7 +111,7 @@ def test_verdicts_say_what_they_rest_on() -> None:
     metrics = [ps.Metric("speed", "max", eps=0.2, unit="km/h"), ps.Metric("cost", "max", eps=0.4)]
     problem = partly_linear(0.03)
     problem = ps.problems.gaussian(problem.means, 0.5, contexts=problem.contexts, metrics=metrics)
-    *_, table = watch(problem, Scout(model="robust", misfit=0.03), seed=3)
+    *_, table = watch(problem, Scout(model="robust", misfit=0.03), delta=0.1, seed=3)
     assert "means linear in the contexts up to a misfit of 0.03" in str(table.guarantee)
     assert "up to 0.2 km/h of speed and 0.4 of cost" in str(table.guarantee)
     assert table.survives is not None
@@ -122,7 +124,7 @@ def test_verdicts_say_what_they_rest_on() -> None:
     assert table.rests_on(k).startswith("model, misfit up to ")
     assert " km/h / " in table.rests_on(k)
     assert table.as_dict()["options"][k]["rests_on"] == table.rests_on(k)
-    *_, measured = watch(problem, Scout(model="tabular"), seed=3)
+    *_, measured = watch(problem, Scout(model="tabular"), delta=0.1, seed=3)
     assert measured.survives is None
     assert "rests_on" not in measured.as_dict()["options"][0]
 
@@ -243,4 +245,4 @@ def test_equal_contexts_differ_by_two_misfits_at_most() -> None:
 
 def test_it_needs_contexts() -> None:
     with pytest.raises(InvalidInput, match="contexts of algorithm 'scout' must be given for model='robust', got none"):
-        ps.simulate(ps.problems.gaussian([[0.0], [1.0]], 0.1), Scout(model="robust"), replicates=1)
+        ps.simulate(ps.problems.gaussian([[0.0], [1.0]], 0.1), Scout(model="robust"), delta=0.1, replicates=1)

@@ -35,8 +35,8 @@ BOUNDED = [ps.Metric("a", "max", bounds=(0, 1)), ps.Metric("b", "max", bounds=(0
 
 def test_unknown_noise_is_right_and_says_what_it_assumed() -> None:
     problem = ps.problems.load("four-arms")
-    told = ps.simulate(problem, Scout(), eps=0.2, replicates=20)
-    untold = ps.simulate(problem, Scout(noise="unknown"), eps=0.2, replicates=20)
+    told = ps.simulate(problem, Scout(), eps=0.2, delta=0.1, replicates=20)
+    untold = ps.simulate(problem, Scout(noise="unknown"), eps=0.2, delta=0.1, replicates=20)
     assert untold.success.all()
     assert np.median(told.samples) < np.median(untold.samples) < 2.5 * np.median(told.samples)
     assert np.isnan(untold.sigma).all()
@@ -50,7 +50,7 @@ def test_unknown_noise_does_not_see_the_scale() -> None:
     runs = []
     for unit in (1.0, 1000.0):
         problem = ps.problems.gaussian(unit * ps.problems.load("four-arms").means, sigma=unit)
-        runs.append(ps.simulate(problem, Scout(noise="unknown"), eps=0.3 * unit, replicates=5))
+        runs.append(ps.simulate(problem, Scout(noise="unknown"), eps=0.3 * unit, delta=0.1, replicates=5))
     np.testing.assert_array_equal(runs[0].samples, runs[1].samples)
     np.testing.assert_array_equal(runs[0].pulls, runs[1].pulls)
 
@@ -58,13 +58,13 @@ def test_unknown_noise_does_not_see_the_scale() -> None:
 def test_bounds_are_worth_telling() -> None:
     """Empirical Bernstein sees that the variance is small; half the range as sigma does not."""
     problem = ps.problems.table(rates(), arm="arm", metrics=BOUNDED)
-    by_variance = ps.simulate(problem, Scout(noise="unknown"), eps=0.05, replicates=10)
-    by_range = ps.simulate(problem, Scout(sigma=0.5), eps=0.05, replicates=10)
+    by_variance = ps.simulate(problem, Scout(noise="unknown"), eps=0.05, delta=0.1, replicates=10)
+    by_range = ps.simulate(problem, Scout(sigma=0.5), eps=0.05, delta=0.1, replicates=10)
     assert by_variance.success.all()
     assert 2 * np.median(by_variance.samples) < np.median(by_range.samples)
     assert by_variance.assumed == "outcomes within their bounds, noise of any kind"
     mixed = ps.problems.table(rates(), arm="arm", metrics=[BOUNDED[0], ps.Metric("b")])
-    result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, replicates=2)
+    result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, delta=0.1, replicates=2)
     assert result.assumed == (
         "noise assumed to be normal, variance unknown; a: within bounds, noise of any kind; "
         "recorded rows, drawn with replacement"
@@ -122,7 +122,7 @@ def test_large_means_take_no_more_samples(model: str) -> None:
         means = offset + np.column_stack([x, 0.5 - x])
         problem = ps.problems.gaussian(means, 0.3, contexts=contexts)
         scout = Scout(model=model, noise="unknown")
-        result = ps.simulate(problem, scout, eps=0.2, replicates=3, seed=2, max_samples=20_000)
+        result = ps.simulate(problem, scout, eps=0.2, delta=0.1, replicates=3, seed=2, max_samples=20_000)
         assert result.stopped.all()
         samples.append(np.median(result.samples))
     assert max(samples) < 1.5 * min(samples)
@@ -289,7 +289,7 @@ def test_costs_are_taken_into_account(linear: bool, tmp_path: Path) -> None:
         problems = [ps.problems.linear(np.eye(4), means, 1.0, cost=c) for c in (cost, None)]
     else:
         problems = [ps.problems.gaussian(means, 1.0, cost=c) for c in (cost, None)]
-    known, unknown = (ps.simulate(p, Scout(regret_weight=0.0), eps=0.2, replicates=20) for p in problems)
+    known, unknown = (ps.simulate(p, Scout(regret_weight=0.0), eps=0.2, delta=0.1, replicates=20) for p in problems)
     assert known.success.all()
     assert known.cost.mean() < 0.9 * (unknown.pulls @ cost).mean()
     np.testing.assert_allclose(known.cost, known.pulls @ cost)
@@ -321,7 +321,10 @@ def test_costs_are_checked() -> None:
 )
 def test_both_ends_of_the_dial(problem: ps.Problem) -> None:
     """0 asks for few samples, 1 for little regret, and each gets it."""
-    few, low = (ps.simulate(problem, Scout(regret_weight=dial), eps=0.3, replicates=40, seed=1) for dial in (0.0, 1.0))
+    few, low = (
+        ps.simulate(problem, Scout(regret_weight=dial), eps=0.3, delta=0.1, replicates=40, seed=1)
+        for dial in (0.0, 1.0)
+    )
     assert few.samples.mean() < low.samples.mean()
     assert low.regret.mean() < few.regret.mean()
 
@@ -329,11 +332,11 @@ def test_both_ends_of_the_dial(problem: ps.Problem) -> None:
 def test_a_budget_ends_a_run_with_verdicts_that_hold() -> None:
     """100 runs cut off halfway at delta 0.1: wrong verdicts in more than 22 have probability below 1e-4."""
     problem = ps.problems.load("random-16")
-    truth = ps.pareto_front(problem.means)
+    truth = ps.geometry.pareto_front(problem.means)
     record, settings = resolve(Scout())
     run = Run(record, settings, problem, 0.1, 0.1, 5, 1_500)
     wrong = decided = 0
-    tolerated = ps.gaps(problem.means).star <= 0.1
+    tolerated = ps.geometry.gaps(problem.means).star <= 0.1
     for index in range(100):
         replicate = Replicate(run, index)
         while not replicate.finished:

@@ -33,18 +33,18 @@ def same(one: ps.Result, other: ps.Result) -> None:
 @pytest.mark.parametrize("algorithm", ["multi-pfi", ps.algorithms.PFIwR(exploration=0.01, width_scale=0.2)])
 def test_same_seed_same_result_whatever_the_workers(algorithm: Any) -> None:
     results = [
-        ps.simulate(S5, algorithm, eps=0.05, replicates=13, seed=4, workers=workers, max_samples=5_000)
+        ps.simulate(S5, algorithm, eps=0.05, delta=0.1, replicates=13, seed=4, workers=workers, max_samples=5_000)
         for workers in (1, 2, 5, None)
     ]
     for result in results[1:]:
         same(results[0], result)
-    other = ps.simulate(S5, algorithm, eps=0.05, replicates=13, seed=5, max_samples=5_000)
+    other = ps.simulate(S5, algorithm, eps=0.05, delta=0.1, replicates=13, seed=5, max_samples=5_000)
     assert (other.samples != results[0].samples).any()
 
 
 def test_a_replicate_depends_on_its_number_alone() -> None:
-    few = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=3, seed=4)
-    many = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=9, seed=4)
+    few = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=3, seed=4)
+    many = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=9, seed=4)
     np.testing.assert_array_equal(few.samples, many.samples[:3])
     assert len(set(many.samples.tolist())) > 3
 
@@ -53,13 +53,13 @@ def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from paretoscout.simulation import replicates
 
     settings = ps.algorithms.PFIwR(exploration=0.01, width_scale=0.2)
-    whole = ps.simulate(S5, settings, eps=0.05, replicates=3, max_samples=5_000)
+    whole = ps.simulate(S5, settings, eps=0.05, delta=0.1, replicates=3, max_samples=5_000)
     monkeypatch.setattr(replicates, "SLICE_SECONDS", 1e-9)  # slices of 100 rounds
-    same(whole, ps.simulate(S5, settings, eps=0.05, replicates=3, max_samples=5_000))
+    same(whole, ps.simulate(S5, settings, eps=0.05, delta=0.1, replicates=3, max_samples=5_000))
 
 
 def test_at_max_samples_a_run_is_neither_stopped_nor_successful() -> None:
-    result = ps.simulate(S5, "multi-pfi", eps=0.0, replicates=4, max_samples=60)
+    result = ps.simulate(S5, "multi-pfi", eps=0.0, delta=0.1, replicates=4, max_samples=60)
     assert not result.stopped.any()
     assert not result.success.any()
     assert (result.samples == 60).all()
@@ -68,8 +68,8 @@ def test_at_max_samples_a_run_is_neither_stopped_nor_successful() -> None:
 
 
 def test_regret_and_its_curve() -> None:
-    result = ps.simulate(S5, "uniform", eps=0.05, replicates=5)
-    gaps = ps.gaps(S5.means).star
+    result = ps.simulate(S5, "uniform", eps=0.05, delta=0.1, replicates=5)
+    gaps = ps.geometry.gaps(S5.means).star
     np.testing.assert_allclose(result.regret, result.pulls @ gaps, rtol=1e-12)
     np.testing.assert_allclose(result.regret_curves[:, -1], result.regret, rtol=1e-12)
     assert 150 <= len(result.regret_rounds) <= 200
@@ -81,9 +81,9 @@ def test_regret_and_its_curve() -> None:
 def test_eps_per_metric_is_the_unit() -> None:
     """Metrics in units of their own eps: the run is that of the scaled problem with eps 1."""
     eps = np.array([0.05, 0.1])
-    by_metric = ps.simulate(S5, "multi-pfi", eps=eps.tolist(), replicates=5, seed=2)
+    by_metric = ps.simulate(S5, "multi-pfi", eps=eps.tolist(), delta=0.1, replicates=5, seed=2)
     scaled = ps.problems.gaussian(S5.means / eps, sigma=S5.sigma / eps)
-    by_hand = ps.simulate(scaled, "multi-pfi", eps=1.0, replicates=5, seed=2)
+    by_hand = ps.simulate(scaled, "multi-pfi", eps=1.0, delta=0.1, replicates=5, seed=2)
     np.testing.assert_array_equal(by_metric.samples, by_hand.samples)
     np.testing.assert_allclose(by_metric.regret, by_hand.regret)
     np.testing.assert_array_equal(by_metric.divisors, eps)
@@ -104,22 +104,25 @@ def test_each_arm_has_its_own_noise() -> None:
         for outcome in outcomes:
             draw(environment, arm, rng, outcome)
         np.testing.assert_allclose(outcomes.std(axis=0), sigma[arm], rtol=5 / np.sqrt(2 * 20_000))
-    np.testing.assert_array_equal(ps.simulate(problem, eps=0.5, replicates=1, max_samples=50).sigma, sigma)
+    np.testing.assert_array_equal(ps.simulate(problem, eps=0.5, delta=0.1, replicates=1, max_samples=50).sigma, sigma)
 
 
 def test_results_that_kept_one_sigma_for_all_arms_can_be_read(tmp_path: Path) -> None:
-    result = ps.simulate(S5, eps=0.1, replicates=1)
+    result = ps.simulate(S5, eps=0.1, delta=0.1, replicates=1)
     replace(result, sigma=result.sigma[0]).save(tmp_path / "old.npz")
     np.testing.assert_array_equal(ps.load_result(tmp_path / "old.npz").sigma, np.full((5, 2), 0.1))
 
 
 def test_who_knows_one_sigma_says_so() -> None:
     uneven = ps.problems.gaussian([[1.0], [0.0]], [[0.1], [0.2]])
-    result = ps.simulate(uneven, "multi-pfi", eps=0.5, replicates=1, max_samples=100)
+    result = ps.simulate(uneven, "multi-pfi", eps=0.5, delta=0.1, replicates=1, max_samples=100)
     assert result.assumed == "normal noise, sigma given; the largest sigma taken for all options"
     assert "the largest" in result.guarantee
     even = ps.problems.gaussian([[1.0], [0.0]], [[0.2], [0.2]])
-    assert ps.simulate(even, "multi-pfi", eps=0.5, replicates=1, max_samples=100).assumed == "normal noise, sigma given"
+    assert (
+        ps.simulate(even, "multi-pfi", eps=0.5, delta=0.1, replicates=1, max_samples=100).assumed
+        == "normal noise, sigma given"
+    )
 
 
 def test_directions_are_a_matter_of_sign() -> None:
@@ -128,7 +131,7 @@ def test_directions_are_a_matter_of_sign() -> None:
         ps.problems.gaussian(p.means, 0.0, directions=[m.direction for m in p.metrics]) for p in (S5, flipped)
     ]
     settings = ps.algorithms.MultiPFI(sigma=0.1)
-    one, other = (ps.simulate(p, settings, eps=0.05, replicates=1) for p in noise_free)
+    one, other = (ps.simulate(p, settings, eps=0.05, delta=0.1, replicates=1) for p in noise_free)
     np.testing.assert_array_equal(one.pulls, other.pulls)
     np.testing.assert_array_equal(one.fronts, other.fronts)
 
@@ -145,11 +148,12 @@ def hears_ctrl_c() -> Iterator[None]:
 def test_ctrl_c_acts_within_a_replicate() -> None:
     """Endless replicates (two equal arms at eps 0): the interrupt acts within them."""
     endless = ps.problems.gaussian([[0.0, 0.0], [0.0, 0.0]], sigma=1.0)
-    ps.simulate(endless, "multi-pfi", replicates=1, max_samples=100)  # compiled beforehand, so that it comes in a run
+    # compiled beforehand, so that it comes in a run
+    ps.simulate(endless, "multi-pfi", delta=0.1, replicates=1, max_samples=100)
     timer = threading.Timer(1.0, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        ps.simulate(endless, "multi-pfi", replicates=4, max_samples=10**12, workers=2)  # would take days
+        ps.simulate(endless, "multi-pfi", delta=0.1, replicates=4, max_samples=10**12, workers=2)  # would take days
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")
@@ -167,12 +171,12 @@ def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch)
         return original(run, index, report)
 
     monkeypatch.setattr(replicates.Run, "replicate", interrupt_at_six)
-    result = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=50, workers=1)
+    result = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=50, workers=1)
     assert "6 replicates (of 50: interrupted)" in str(result.summary())
     assert result.replicates.tolist() == [0, 1, 2, 3, 4, 5]
     assert result.asked == 50
     monkeypatch.undo()
-    whole = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=6)
+    whole = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=6)
     np.testing.assert_array_equal(result.samples, whole.samples)
 
 
@@ -184,11 +188,11 @@ def test_a_failure_in_a_worker_is_raised(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(replicates.Run, "replicate", broken)
     with pytest.raises(ZeroDivisionError, match="on purpose"):
-        ps.simulate(S5, "multi-pfi", replicates=3)
+        ps.simulate(S5, "multi-pfi", delta=0.1, replicates=3)
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
-    result = ps.simulate(S5, ps.algorithms.PFIwR(exploration=0.1), eps=0.05, replicates=4, max_samples=500)
+    result = ps.simulate(S5, ps.algorithms.PFIwR(exploration=0.1), eps=0.05, delta=0.1, replicates=4, max_samples=500)
     result.save(tmp_path / "result.npz")
     same(result, ps.load_result(tmp_path / "result.npz"))
     assert result.label == "pfiwr exploration=0.1"
@@ -197,7 +201,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     result.save(tmp_path / "result.npz")
     same(result, ps.load_result(tmp_path / "result.npz"))
     assert result.assumed == "sigma set to 0.1, 0.2"
-    linear = ps.simulate(S5, "scout", eps=0.05, replicates=1)
+    linear = ps.simulate(S5, "scout", eps=0.05, delta=0.1, replicates=1)
     assert linear.assumed == "normal noise, sigma given; means linear in the contexts"
 
 
@@ -218,13 +222,13 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
 
 
 def test_summary() -> None:
-    result = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=40, seed=1)
+    result = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=40, seed=1)
     summary = result.summary()
     assert summary.samples_interval[0] < summary.samples_mean < summary.samples_interval[1]
     assert summary.success_rate == 1.0
     assert summary.success_interval == pytest.approx((0.025 ** (1 / 40), 1.0))
     assert summary.as_dict()["promised"] == 0.9
-    alone = ps.simulate(S5, "multi-pfi", eps=0.05, replicates=1).summary()
+    alone = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=1).summary()
     assert alone.samples_interval == (-np.inf, np.inf)
     assert alone.as_dict()["samples_interval"] is None
 
@@ -257,7 +261,7 @@ def test_clopper_pearson() -> None:
 )
 def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises((InvalidInput, UnknownName)) as caught:
-        ps.simulate(S5, **{"algorithm": "multi-pfi", "replicates": 1, "max_samples": 10, **change})
+        ps.simulate(S5, **{"algorithm": "multi-pfi", "delta": 0.1, "replicates": 1, "max_samples": 10, **change})
     assert message in str(caught.value)
 
 
@@ -278,14 +282,14 @@ def test_pfiwr_settings_are_checked() -> None:
 def test_contexts_that_do_not_span_are_refused() -> None:
     flat = ps.problems.gaussian(S5.means, sigma=0.1, contexts=[[1, 2, 3], [2, 4, 6], [0, 1, 1], [1, 1, 2], [1, 0, 1]])
     with pytest.raises(InvalidInput, match="must span all 3 dimensions, got 5 arms of rank 2"):
-        ps.simulate(flat, "pfiwr")
-    assert ps.simulate(flat, "multi-pfi", eps=0.05, replicates=1).success.all()
+        ps.simulate(flat, "pfiwr", delta=0.1)
+    assert ps.simulate(flat, "multi-pfi", eps=0.05, delta=0.1, replicates=1).success.all()
 
 
 def test_a_lazier_check_notices_the_same_verdicts_later() -> None:
     """While every round explores, what is sampled does not depend on when the tests are made."""
-    every = ps.simulate(S5, "pfiwr", eps=0.3, replicates=3, max_samples=10**6)
-    lazy = ps.simulate(S5, ps.algorithms.PFIwR(check_every=50), eps=0.3, replicates=3, max_samples=10**6)
+    every = ps.simulate(S5, "pfiwr", eps=0.3, delta=0.1, replicates=3, max_samples=10**6)
+    lazy = ps.simulate(S5, ps.algorithms.PFIwR(check_every=50), eps=0.3, delta=0.1, replicates=3, max_samples=10**6)
     assert (lazy.samples >= every.samples).all()
     assert (lazy.samples % 50 <= 1).all()  # a round whose match failed puts the test off by one
     assert lazy.success.all()

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 import paretoscout as ps
 from paretoscout import theory
 from paretoscout.errors import InvalidInput
+from paretoscout.theory import bounds, difficulty
 
 Floats = NDArray[np.float64]
 INF, NAN = float("inf"), float("nan")
-BOUNDS = [ps.sample_lower_bound, ps.regret_lower_bound, ps.sample_upper_bound]
+BOUNDS = [ps.theory.sample_lower_bound, ps.theory.regret_lower_bound, ps.theory.sample_upper_bound]
 
 S5 = np.array([[0.8, 0.1], [0.2, 0.75], [0.4, 0.4], [0.7, 0.625], [0.59, 0.1975]])
 S5_CONTEXTS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0.5], [0.6, 0.05, 0.25]])
@@ -34,7 +35,7 @@ def six_digits(value: float) -> Any:
 
 
 def hardest(means: Floats, eps: float) -> list[float]:
-    return [max(gap, eps) for gap in sorted(ps.gaps(means).required)]
+    return [max(gap, eps) for gap in sorted(ps.geometry.gaps(means).required)]
 
 
 def naive_sample_lower_bound(means: Floats, sigma: float, delta: float, eps: float, d: int) -> float:
@@ -43,7 +44,7 @@ def naive_sample_lower_bound(means: Floats, sigma: float, delta: float, eps: flo
 
 
 def naive_regret_lower_bound(means: Floats, sigma: float, delta: float, eps: float, d: int) -> float:
-    found = ps.gaps(means)
+    found = ps.geometry.gaps(means)
     least = max(eps, min(found.star[~found.front], default=INF))
     return math.sqrt(3) * d * sigma / (8 * least) * math.log(1 / (4 * delta))
 
@@ -106,7 +107,10 @@ def naive_newcomer(means: Floats, w: Floats, front: list[int], k: int) -> tuple[
 
 
 def naive_rate(means: Floats, w: Floats) -> float:
-    front, others = np.flatnonzero(ps.pareto_front(means)).tolist(), np.flatnonzero(~ps.pareto_front(means)).tolist()
+    front, others = (
+        np.flatnonzero(ps.geometry.pareto_front(means)).tolist(),
+        np.flatnonzero(~ps.geometry.pareto_front(means)).tolist(),
+    )
     removals = [naive_removal(means, w, i, j) for i in front for j in front if i != j]
     return min([*removals, *(naive_newcomer(means, w, front, k)[0] for k in others)])
 
@@ -129,7 +133,7 @@ def naive_projection(theta: Floats, V: Floats, A: Floats) -> float:
 
 def naive_linear_rate(means: Floats, w: Floats, X: Floats) -> float:
     theta, V = np.linalg.pinv(X) @ means, X.T @ np.diag(w) @ X
-    front, others = np.flatnonzero(ps.pareto_front(means)), np.flatnonzero(~ps.pareto_front(means))
+    front, others = np.flatnonzero(ps.geometry.pareto_front(means)), np.flatnonzero(~ps.geometry.pareto_front(means))
     costs: list[float] = []
     for i, j in itertools.permutations(front, 2):
         z = X[i] - X[j]
@@ -150,16 +154,16 @@ def spanning(X: Floats) -> Floats:
 def rate(means: Floats, w: Floats, contexts: Floats | None = None) -> float:
     """The rate of an allocation, as the package computes it."""
     X = np.eye(len(means)) if contexts is None else spanning(contexts)
-    front = ps.pareto_front(means)
-    instance = theory._Instance(X, np.linalg.pinv(X) @ means, np.flatnonzero(front), np.flatnonzero(~front))
-    return min(cost for cost, _ in theory._cheapest(instance, w))
+    front = ps.geometry.pareto_front(means)
+    instance = difficulty._Instance(X, np.linalg.pinv(X) @ means, np.flatnonzero(front), np.flatnonzero(~front))
+    return min(cost for cost, _ in difficulty._cheapest(instance, w))
 
 
 # Worked numbers
 
 
 def test_sums_of_gaps_of_s5() -> None:
-    gap = np.sort(ps.gaps(S5).required)
+    gap = np.sort(ps.geometry.gaps(S5).required)
     np.testing.assert_allclose(gap, [0.1, 0.1, 0.11, 0.125, 0.225], rtol=1e-12)
     assert sum(gap**-2) == six_digits(366.397715)
     assert max(np.arange(1, 6) * gap**-2) == six_digits(256)
@@ -176,11 +180,11 @@ def test_sums_of_gaps_of_s5() -> None:
     ],
 )
 def test_lower_bounds_of_s5(eps: float, printed: float, proven: float, regret: float) -> None:
-    found = ps.sample_lower_bound(S5, sigma=1, delta=0.1, eps=eps, d=3)
+    found = ps.theory.sample_lower_bound(S5, sigma=1, delta=0.1, eps=eps, d=3)
     assert found == six_digits(printed)
     # what the docstring says of the proof
     assert found * math.log(3 * 2 / (16 * 0.1)) / math.log(3 * 2 / (4 * 0.1)) == six_digits(proven)
-    assert ps.regret_lower_bound(S5, sigma=1, delta=0.1, eps=eps, d=3) == six_digits(regret)
+    assert ps.theory.regret_lower_bound(S5, sigma=1, delta=0.1, eps=eps, d=3) == six_digits(regret)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +197,9 @@ def test_lower_bounds_of_s5(eps: float, printed: float, proven: float, regret: f
 def test_upper_bound_of_s5(eps: float, terms: list[float], total: float, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"sigma": 1, "delta": 0.1, "eps": eps, "d": 3, "theta_max": 1}
     assert naive_upper_terms(S5, **asked) == [six_digits(term) for term in terms]
-    assert ps.sample_upper_bound(S5, **asked) == six_digits(125067525.801067)  # T_gamma, the larger one
-    monkeypatch.setattr(theory, "t_gamma", lambda d, delta: 0.0)
-    assert ps.sample_upper_bound(S5, **asked) == six_digits(total)
+    assert ps.theory.sample_upper_bound(S5, **asked) == six_digits(125067525.801067)  # T_gamma, the larger one
+    monkeypatch.setattr(bounds, "t_gamma", lambda d, delta: 0.0)
+    assert ps.theory.sample_upper_bound(S5, **asked) == six_digits(total)
 
 
 @pytest.mark.parametrize(
@@ -211,12 +215,12 @@ def test_upper_bound_of_s5(eps: float, terms: list[float], total: float, monkeyp
     ],
 )
 def test_t_gamma(d: int, first: float, lemma: float, printed: float, first_144: float) -> None:
-    found = ps.t_gamma(d, delta=0.1)
+    found = ps.theory.t_gamma(d, delta=0.1)
     assert found == six_digits(printed)
     assert found == pytest.approx(naive_t_gamma(d, 0.1), rel=1e-12)
     # what the docstring says: enough for t >= gamma_t, sharper by the lemma, not enough for 144 gamma_t
     assert first_time_above_gamma(d, 0.1) == six_digits(first)
-    assert ps.t_gamma(d, delta=0.1, exploration=33750 / 2) == six_digits(lemma)
+    assert ps.theory.t_gamma(d, delta=0.1, exploration=33750 / 2) == six_digits(lemma)
     assert first_time_above_gamma(d, 0.1, times=144) == six_digits(first_144)
     assert first < found < first_144
 
@@ -240,8 +244,8 @@ def assert_time(found: theory.CharacteristicTime, time: float, allocation: list[
 
 
 def test_characteristic_time_of_s5() -> None:
-    found = ps.characteristic_time(S5, sigma=1)
-    assert ps.characteristic_time(S5, sigma=np.ones(S5.shape)).time == found.time
+    found = ps.theory.characteristic_time(S5, sigma=1)
+    assert ps.theory.characteristic_time(S5, sigma=np.ones(S5.shape)).time == found.time
     assert_time(
         found,
         1292.130719,
@@ -252,12 +256,12 @@ def test_characteristic_time_of_s5() -> None:
 
 
 def test_characteristic_time_of_linear_s5() -> None:
-    found = ps.characteristic_time(S5, sigma=1, contexts=S5_CONTEXTS)
+    found = ps.theory.characteristic_time(S5, sigma=1, contexts=S5_CONTEXTS)
     assert_time(found, 450, [1 / 3, 1 / 3, 1 / 3, 0, 0], [791.000848, 1192.497787, 2026.447854])
 
 
 def test_characteristic_time_of_t3() -> None:
-    found = ps.characteristic_time(T3, sigma=1)
+    found = ps.theory.characteristic_time(T3, sigma=1)
     assert found.time == six_digits(70)
     np.testing.assert_allclose(found.allocation, [5 / 14, 5 / 14, 2 / 7], atol=5e-7)
 
@@ -272,15 +276,15 @@ def test_costs_of_s5_at_equal_shares() -> None:
         (3, 0): 0.01378125,
         (3, 1): 0.0125,
     }
-    instance = theory._Instance(np.eye(5), S5, np.array(front), np.array([2, 4]))
+    instance = difficulty._Instance(np.eye(5), S5, np.array(front), np.array([2, 4]))
     for (i, j), cost in removals.items():
         assert naive_removal(S5, w, i, j) == six_digits(cost)
-        assert theory._costs(instance, [theory._Alternative(j, ((i,), (i,)))], w)[0] == six_digits(cost)
+        assert difficulty._costs(instance, [difficulty._Alternative(j, ((i,), (i,)))], w)[0] == six_digits(cost)
     newcomers = {2: (0.00253125, [0.4, 0.5125]), 4: (0.000605, [0.645, 0.1975])}
-    points, theta = theory._seen(instance, w)
+    points, theta = difficulty._seen(instance, w)
     for k, (cost, z) in newcomers.items():
         assert naive_newcomer(S5, w, front, k) == (six_digits(cost), [six_digits(value) for value in z])
-        found = theory._cheapest_newcomer(instance.front, points, theta, k, INF)
+        found = difficulty._cheapest_newcomer(instance.front, points, theta, k, INF)
         assert found is not None
         assert found[0] == six_digits(cost)
     assert rate(S5, w) == six_digits(0.0005)
@@ -314,28 +318,28 @@ def test_costs_of_t3(w: list[float], least: float, newcomer: float, z: list[floa
 def test_the_best_of_one_metric(n_others: int, gap: float, sigma: float) -> None:
     """One best arm and n equal others: T* = 2 (1 + sqrt(n))^2 sigma^2 / gap^2."""
     means = np.array([[gap]] + [[0.0]] * n_others)
-    found = ps.characteristic_time(means, sigma=sigma)
+    found = ps.theory.characteristic_time(means, sigma=sigma)
     assert found.time == pytest.approx(2 * (1 + math.sqrt(n_others)) ** 2 * sigma**2 / gap**2, rel=1e-8)
     assert found.allocation[0] == pytest.approx(1 / (1 + math.sqrt(n_others)), rel=1e-6)
 
 
 def test_nothing_to_learn_and_nothing_to_tell_apart() -> None:
-    alone = ps.characteristic_time([[1.0, 2.0]], sigma=1)
+    alone = ps.theory.characteristic_time([[1.0, 2.0]], sigma=1)
     assert (alone.time, alone.allocation.tolist(), alone.lower_bound(0.1)) == (0.0, [1.0], 0.0)
     one: dict[str, Any] = {"means": [[1.0, 2.0]], "sigma": 1, "delta": 0.1, "eps": 0}
-    assert ps.sample_lower_bound(**one) == ps.regret_lower_bound(**one) == 0
-    assert ps.sample_upper_bound(**one) == ps.t_gamma(1, delta=0.1)
+    assert ps.theory.sample_lower_bound(**one) == ps.theory.regret_lower_bound(**one) == 0
+    assert ps.theory.sample_upper_bound(**one) == ps.theory.t_gamma(1, delta=0.1)
     copies, tie = [[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]], [[1.0, 2.0], [1.0, 1.0], [2.0, 0.0]]
     for means in (copies, tie):
-        found = ps.characteristic_time(means, sigma=1)
+        found = ps.theory.characteristic_time(means, sigma=1)
         assert found.time == found.lower_bound(0.1) == INF
         assert np.isnan(found.allocation).all()
-        assert ps.sample_lower_bound(means, sigma=1, delta=0.1, eps=0) == INF
-        assert ps.sample_upper_bound(means, sigma=1, delta=0.1, eps=0) == INF
-        assert ps.sample_lower_bound(means, sigma=1, delta=0.1, eps=0.5) < INF
-    assert ps.regret_lower_bound(tie, sigma=1, delta=0.1, eps=0) == INF
-    assert ps.regret_lower_bound(copies, sigma=1, delta=0.1, eps=0) < INF
-    assert ps.regret_lower_bound([[1.0, 0.0], [0.0, 1.0]], sigma=1, delta=0.1, eps=0) == 0
+        assert ps.theory.sample_lower_bound(means, sigma=1, delta=0.1, eps=0) == INF
+        assert ps.theory.sample_upper_bound(means, sigma=1, delta=0.1, eps=0) == INF
+        assert ps.theory.sample_lower_bound(means, sigma=1, delta=0.1, eps=0.5) < INF
+    assert ps.theory.regret_lower_bound(tie, sigma=1, delta=0.1, eps=0) == INF
+    assert ps.theory.regret_lower_bound(copies, sigma=1, delta=0.1, eps=0) < INF
+    assert ps.theory.regret_lower_bound([[1.0, 0.0], [0.0, 1.0]], sigma=1, delta=0.1, eps=0) == 0
 
 
 def test_an_easy_instance_needs_t_gamma() -> None:
@@ -343,7 +347,7 @@ def test_an_easy_instance_needs_t_gamma() -> None:
     asked: dict[str, Any] = {"sigma": 1e-6, "delta": 0.5, "eps": 0, "d": 1, "theta_max": 0}
     means = [[1.0, 0.0], [0.0, 1.0]]
     assert min(naive_upper_terms(np.array(means), **asked)) < 0
-    assert ps.sample_upper_bound(means, **asked) == ps.t_gamma(1, delta=0.5)
+    assert ps.theory.sample_upper_bound(means, **asked) == ps.theory.t_gamma(1, delta=0.5)
 
 
 # Laws of the printed bounds
@@ -365,12 +369,16 @@ def test_bounds_are_the_formulas(means: Floats, sigma: float, delta: float, eps:
     d = data.draw(st.integers(1, len(means)))
     theta_max = data.draw(st.floats(0, 10))
     asked: dict[str, Any] = {"sigma": sigma, "delta": delta, "eps": eps, "d": d}
-    assert ps.sample_lower_bound(means, **asked) == pytest.approx(naive_sample_lower_bound(means, **asked), rel=1e-12)
-    assert ps.regret_lower_bound(means, **asked) == pytest.approx(naive_regret_lower_bound(means, **asked), rel=1e-12)
+    assert ps.theory.sample_lower_bound(means, **asked) == pytest.approx(
+        naive_sample_lower_bound(means, **asked), rel=1e-12
+    )
+    assert ps.theory.regret_lower_bound(means, **asked) == pytest.approx(
+        naive_regret_lower_bound(means, **asked), rel=1e-12
+    )
     if len(means) == 1:
         return  # the twin has no logarithm of 0
     total = sum(max(0.0, term) for term in naive_upper_terms(means, **asked, theta_max=theta_max))
-    upper = ps.sample_upper_bound(means, **asked, theta_max=theta_max)
+    upper = ps.theory.sample_upper_bound(means, **asked, theta_max=theta_max)
     assert upper == pytest.approx(max(naive_t_gamma(d, delta), total), rel=1e-12)
 
 
@@ -386,7 +394,7 @@ def test_units(means: Floats, sigma: float, delta: float, eps: float, c: float) 
 def test_no_bound_crosses_the_other(means: Floats, sigma: float, delta: float, eps: float) -> None:
     for d in (None, 1):
         asked: dict[str, Any] = {"sigma": sigma, "delta": delta, "eps": eps, "d": d, "theta_max": 0.0}
-        assert ps.sample_lower_bound(means, **asked) <= ps.sample_upper_bound(means, **asked)
+        assert ps.theory.sample_lower_bound(means, **asked) <= ps.theory.sample_upper_bound(means, **asked)
 
 
 @given(
@@ -424,9 +432,11 @@ def test_tiny_gaps_are_no_gaps() -> None:
 def test_theta_max_is_the_norm_of_the_means_where_there_are_no_contexts() -> None:
     means = np.array([[3.0, 0.0], [4.0, 0.001], [0.0, 0.0]])
     asked: dict[str, Any] = {"sigma": 100, "delta": 0.1, "eps": 0.001}
-    assert ps.sample_upper_bound(means, **asked) > ps.t_gamma(3, delta=0.1)
-    assert ps.sample_upper_bound(means, **asked) == ps.sample_upper_bound(means, **asked, d=3, theta_max=5)
-    assert ps.sample_upper_bound(means, **asked) < ps.sample_upper_bound(means, **asked, theta_max=6)
+    assert ps.theory.sample_upper_bound(means, **asked) > ps.theory.t_gamma(3, delta=0.1)
+    assert ps.theory.sample_upper_bound(means, **asked) == ps.theory.sample_upper_bound(
+        means, **asked, d=3, theta_max=5
+    )
+    assert ps.theory.sample_upper_bound(means, **asked) < ps.theory.sample_upper_bound(means, **asked, theta_max=6)
 
 
 # Laws of the characteristic time
@@ -446,7 +456,7 @@ def linear_instances(draw: st.DrawFn) -> tuple[Floats, Floats]:
     K, d, L = draw(st.integers(2, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
     X = draw(arrays(np.float64, (K, d), elements=st.integers(-3, 3).map(float)))
     means = X @ draw(arrays(np.float64, (d, L), elements=st.integers(-3, 3).map(float)))
-    assume(ps.gaps(means).required.min() > 0)
+    assume(ps.geometry.gaps(means).required.min() > 0)
     return means, X
 
 
@@ -476,7 +486,7 @@ def simplex_grid(n_arms: int, steps: int) -> list[Floats]:
 @settings(max_examples=25)
 @given(separate_means(n_arms=3))
 def test_no_allocation_on_a_grid_is_better(means: Floats) -> None:
-    found = ps.characteristic_time(means, sigma=1)
+    found = ps.theory.characteristic_time(means, sigma=1)
     assert found.accuracy < 1e-8
     assert found.allocation.sum() == pytest.approx(1)
     assert naive_rate(means, found.allocation) == pytest.approx(1 / found.time, rel=1e-7)
@@ -490,7 +500,7 @@ def test_no_allocation_on_a_grid_is_better(means: Floats) -> None:
 @given(linear_instances())
 def test_no_allocation_on_a_grid_is_better_for_linear_means(instance: tuple[Floats, Floats]) -> None:
     means, X = instance
-    found = ps.characteristic_time(means, sigma=1, contexts=X)
+    found = ps.theory.characteristic_time(means, sigma=1, contexts=X)
     assert found.accuracy < 1e-7
     for w in simplex_grid(len(means), 8):
         assert rate(means, w, X) <= 1 / found.time * (1 + 1e-7)
@@ -499,15 +509,17 @@ def test_no_allocation_on_a_grid_is_better_for_linear_means(instance: tuple[Floa
 @settings(max_examples=25)
 @given(separate_means(n_arms=6), st.sampled_from([0.25, 3.0]), st.randoms(use_true_random=False))
 def test_units_shift_and_order(means: Floats, c: float, random: Any) -> None:
-    plain = ps.characteristic_time(means, sigma=1)
-    assert ps.characteristic_time(means, sigma=c).time == pytest.approx(plain.time * c**2, rel=1e-7)
-    assert ps.characteristic_time(c * means, sigma=c).time == pytest.approx(plain.time, rel=1e-7)
+    plain = ps.theory.characteristic_time(means, sigma=1)
+    assert ps.theory.characteristic_time(means, sigma=c).time == pytest.approx(plain.time * c**2, rel=1e-7)
+    assert ps.theory.characteristic_time(c * means, sigma=c).time == pytest.approx(plain.time, rel=1e-7)
     per_metric = np.linspace(1, c, means.shape[1])
-    assert ps.characteristic_time(per_metric * means + 7, sigma=per_metric).time == pytest.approx(plain.time, rel=1e-7)
+    assert ps.theory.characteristic_time(per_metric * means + 7, sigma=per_metric).time == pytest.approx(
+        plain.time, rel=1e-7
+    )
     arms, metrics = list(range(means.shape[0])), list(range(means.shape[1]))
     random.shuffle(arms)
     random.shuffle(metrics)
-    shuffled = ps.characteristic_time(means[arms][:, metrics], sigma=1)
+    shuffled = ps.theory.characteristic_time(means[arms][:, metrics], sigma=1)
     assert shuffled.time == pytest.approx(plain.time, rel=1e-7)
     # where several allocations are best, the order may pick another
     assert 1 / rate(means[arms], plain.allocation[arms]) == pytest.approx(plain.time, rel=1e-7)
@@ -518,11 +530,13 @@ def test_units_shift_and_order(means: Floats, c: float, random: Any) -> None:
 def test_contexts(instance: tuple[Floats, Floats]) -> None:
     """What counts is the space that contexts span, and the smaller it is, the fewer the alternatives."""
     means, X = instance
-    linear = ps.characteristic_time(means, sigma=1, contexts=X).time
+    linear = ps.theory.characteristic_time(means, sigma=1, contexts=X).time
     mixed = np.hstack([X @ np.triu(np.ones((X.shape[1], X.shape[1]))), X[:, :1]])
-    assert ps.characteristic_time(means, sigma=1, contexts=mixed).time == pytest.approx(linear, rel=1e-6)
-    tabular = ps.characteristic_time(means, sigma=1).time
-    assert ps.characteristic_time(means, sigma=1, contexts=np.eye(len(means))).time == pytest.approx(tabular, rel=1e-6)
+    assert ps.theory.characteristic_time(means, sigma=1, contexts=mixed).time == pytest.approx(linear, rel=1e-6)
+    tabular = ps.theory.characteristic_time(means, sigma=1).time
+    assert ps.theory.characteristic_time(means, sigma=1, contexts=np.eye(len(means))).time == pytest.approx(
+        tabular, rel=1e-6
+    )
     assert linear <= tabular * (1 + 1e-6)
 
 
@@ -533,7 +547,7 @@ def test_larger_instances_are_solved_with_proof(n_arms: int, n_metrics: int, d: 
     means = (
         rng.normal(size=(n_arms, n_metrics)) if contexts is None else contexts @ rng.normal(size=(d or 0, n_metrics))
     )
-    found = ps.characteristic_time(means, sigma=1, contexts=contexts)
+    found = ps.theory.characteristic_time(means, sigma=1, contexts=contexts)
     assert found.accuracy < 1e-8
     assert found.time <= 1 / rate(means, np.full(n_arms, 1 / n_arms), contexts)
     assert 1 / rate(means, found.allocation, contexts) == pytest.approx(found.time, rel=1e-7)
@@ -541,7 +555,7 @@ def test_larger_instances_are_solved_with_proof(n_arms: int, n_metrics: int, d: 
 
 def test_gaps_of_very_different_sizes() -> None:
     means = np.array([[1.0, 0.0], [0.0, 1.0], [1e-5, 1.0 - 1e-5], [-100.0, -100.0]])
-    found = ps.characteristic_time(means, sigma=1)
+    found = ps.theory.characteristic_time(means, sigma=1)
     assert found.accuracy < 1e-7
     assert found.time == pytest.approx(8e10, rel=1e-3)  # the two that are 1e-5 apart
 
@@ -585,12 +599,12 @@ def test_lower_bounds_say_nothing_from_a_quarter_on() -> None:
             InvalidInput, match=r"delta of \w+ must be a finite number above 0 and below 0.25, got 0.25"
         ):
             bound(S5, sigma=1, delta=0.25, eps=0.1)
-    assert ps.sample_upper_bound(S5, sigma=1, delta=0.25, eps=0.1) > 0
+    assert ps.theory.sample_upper_bound(S5, sigma=1, delta=0.25, eps=0.1) > 0
 
 
 def test_theta_max_is_asked_for() -> None:
     with pytest.raises(InvalidInput, match=r"theta_max of sample_upper_bound must be given where d is: .*, got None"):
-        ps.sample_upper_bound(S5, sigma=1, delta=0.1, eps=0.1, d=3)
+        ps.theory.sample_upper_bound(S5, sigma=1, delta=0.1, eps=0.1, d=3)
 
 
 @pytest.mark.parametrize(
@@ -603,7 +617,7 @@ def test_theta_max_is_asked_for() -> None:
 )
 def test_bad_arguments_of_t_gamma(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        ps.t_gamma(**{"d": 2, "delta": 0.1, **wrong})
+        ps.theory.t_gamma(**{"d": 2, "delta": 0.1, **wrong})
 
 
 @pytest.mark.parametrize(
@@ -624,21 +638,21 @@ def test_bad_arguments_of_t_gamma(wrong: dict[str, Any], message: str) -> None:
 )
 def test_bad_arguments_of_characteristic_time(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=f"^{message}"):
-        ps.characteristic_time(**{"means": S5, "sigma": 1.0, **wrong})
+        ps.theory.characteristic_time(**{"means": S5, "sigma": 1.0, **wrong})
 
 
 @pytest.mark.parametrize("delta", [0, 0.5, 1, NAN])
 def test_bad_delta_of_lower_bound(delta: float) -> None:
     with pytest.raises(InvalidInput, match=r"delta of lower_bound must be a finite number above 0 and below 0.5"):
-        ps.characteristic_time([[1.0]], sigma=1).lower_bound(delta)
+        ps.theory.characteristic_time([[1.0]], sigma=1).lower_bound(delta)
 
 
 def test_input_is_not_changed() -> None:
     means, contexts = S5.copy(), S5_CONTEXTS.copy()
     means.setflags(write=False)
     contexts.setflags(write=False)
-    ps.characteristic_time(means, sigma=2.0, contexts=contexts)
-    ps.characteristic_time(means, sigma=[2.0, 3.0])
+    ps.theory.characteristic_time(means, sigma=2.0, contexts=contexts)
+    ps.theory.characteristic_time(means, sigma=[2.0, 3.0])
     for bound in BOUNDS:
         bound(means, sigma=1, delta=0.1, eps=0)
     np.testing.assert_array_equal(means, S5)

@@ -10,76 +10,96 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import algorithms as algorithms
+    from . import errors as errors
     from . import estimators as estimators
+    from . import geometry as geometry
     from . import plots as plots
     from . import problems as problems
-    from .geometry import M, eps_optimal, gaps, m, pareto_front, pareto_regret, success
+    from . import theory as theory
     from .problem import Problem
     from .session import Session
     from .simulation.replicates import simulate
     from .simulation.results import Result, load_result
+    from .simulation.watch import watch
     from .statement import Metric
-    from .study import Study, analyze
-    from .theory import characteristic_time, regret_lower_bound, sample_lower_bound, sample_upper_bound, t_gamma
+    from .study import Below, Guard, Standing, Study, Trial, analyze
+    from .verdicts import VerdictTable
 
 __version__ = "0.1.0"
 
 _homes = {
     "algorithms": "algorithms",
+    "errors": "errors",
     "estimators": "estimators",
+    "geometry": "geometry",
     "plots": "plots",
     "problems": "problems",
-    "M": "geometry",
-    "Metric": "problem",
+    "theory": "theory",
+    "Below": "study",
+    "Guard": "study",
+    "Metric": "statement",
     "Problem": "problem",
     "Result": "simulation.results",
     "Session": "session",
+    "Standing": "study",
     "Study": "study",
+    "Trial": "study",
+    "VerdictTable": "verdicts",
     "analyze": "study",
+    "load_result": "simulation.results",
+    "simulate": "simulation.replicates",
+    "watch": "simulation.watch",
+}
+
+#: Formulas that were at the top level; these names go in the next version.
+_moved = {
+    "M": "geometry",
     "characteristic_time": "theory",
     "eps_optimal": "geometry",
     "gaps": "geometry",
-    "load_result": "simulation.results",
     "m": "geometry",
     "pareto_front": "geometry",
     "pareto_regret": "geometry",
     "regret_lower_bound": "theory",
     "sample_lower_bound": "theory",
     "sample_upper_bound": "theory",
-    "simulate": "simulation.replicates",
     "success": "geometry",
     "t_gamma": "theory",
 }
 
 __all__ = [
-    "M",
+    "Below",
+    "Guard",
     "Metric",
     "Problem",
     "Result",
     "Session",
+    "Standing",
     "Study",
+    "Trial",
+    "VerdictTable",
     "algorithms",
     "analyze",
-    "characteristic_time",
-    "eps_optimal",
+    "errors",
     "estimators",
-    "gaps",
+    "geometry",
     "load_result",
-    "m",
-    "pareto_front",
-    "pareto_regret",
     "plots",
     "problems",
-    "regret_lower_bound",
-    "sample_lower_bound",
-    "sample_upper_bound",
     "simulate",
-    "success",
-    "t_gamma",
+    "theory",
+    "watch",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _moved:
+        import warnings
+
+        new = f"{__name__}.{_moved[name]}.{name}"
+        note = f"{__name__}.{name} is now {new}; the old name works in this version only"
+        warnings.warn(note, DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(f"{__name__}.{_moved[name]}"), name)
     if name not in _homes:
         raise AttributeError(f"module 'paretoscout' has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_homes[name]}")

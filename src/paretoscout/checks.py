@@ -67,6 +67,11 @@ def direction(metric: str, value: Any) -> str:
     return DIRECTIONS[value]
 
 
+def sign(direction: str) -> float:
+    """Return 1.0 where larger is better ("max"), -1.0 where smaller is ("min")."""
+    return 1.0 if direction == "max" else -1.0
+
+
 def not_nested(what: str, value: Any) -> Any:
     """Return what a text from outside held, if it is neither too deep nor too large to be looked at.
 

@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import checks
+from .defaults import DELTA
 from .errors import InvalidInput
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.dr_mix import (
@@ -338,7 +339,7 @@ class DRRidge(_Plain):
         *,
         ridge: float = 1.0,
         imputation: str = "latest",
-        delta: float = 0.1,
+        delta: float = DELTA,
         seed: int = 0,
     ) -> None:
         super().__init__(
@@ -417,7 +418,7 @@ class DRMix(_Mixing):
         n_metrics: int = 1,
         *,
         imputation: str = "latest",
-        delta: float = 0.1,
+        delta: float = DELTA,
         seed: int = 0,
     ) -> None:
         super().__init__(

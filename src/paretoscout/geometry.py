@@ -204,4 +204,4 @@ def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
             f"one for each column of {name}, got {directions!r}"
         )
     ways = [checks.DIRECTIONS[way] for way in each]
-    return y * [1.0 if way == "max" else -1.0 for way in ways] if "min" in ways else y
+    return y * [checks.sign(way) for way in ways] if "min" in ways else y

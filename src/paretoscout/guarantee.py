@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
+from .shown import with_unit
 from .start import told_sigma
 from .statement import DRAWN, Metric, Statement
 
@@ -124,7 +125,7 @@ def shown(value: Any) -> str:
 
 def amount(value: float, metric: Metric) -> str:
     """Return a number with its unit."""
-    return f"{value:.3g} {metric.unit}".rstrip()
+    return with_unit(f"{value:.3g}", metric.unit)
 
 
 def difference(value: float, metric: Metric) -> str:

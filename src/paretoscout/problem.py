@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import checks
+from .defaults import DELTA
 from .errors import InvalidInput
 from .kernels.arrays import FloatArray
-from .statement import DELTA, Eps, Metric, Statement, Units
+from .statement import Eps, Metric, Statement, Units
 
 
 @dataclass(frozen=True, eq=False)

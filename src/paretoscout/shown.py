@@ -1,13 +1,17 @@
-"""Texts of others, names above all, made harmless for where they are shown. JSON needs none of this: it is exact.
+"""How things are shown, wherever that is: texts of others, marks of verdicts, units, time spans, Markdown.
 
-New names are checked (`checks.name`); those in files of earlier versions may hold anything.
+Texts of others, names above all, are made harmless for where they are shown: new names are checked (`checks.name`), but
+those in files of earlier versions may hold anything. JSON needs none of this: it is exact.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 
+#: The mark of each verdict, in the order in which options are listed.
+MARKS = {"front": "★", "undecided": "◌", "dominated": "×"}
 #: What makes a spreadsheet take a cell for a formula.
 FORMULA = ("=", "+", "-", "@")
 MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w)")
@@ -60,3 +64,56 @@ def markdown(text: str) -> str:
 def markup(text: str) -> str:
     """Return a text that HTML shows as it is."""
     return html.escape(line(text))
+
+
+def markdown_table(header: Sequence[object], rows: Sequence[Sequence[object]], rule: str = "---") -> str:
+    """Return a table in Markdown; cells are taken as they are, so that they may be bold.
+
+    >>> print(markdown_table(["name", "n"], [["a", 1]]))
+    | name | n |
+    |---|---|
+    | a | 1 |
+    """
+    first, *others = (f"| {' | '.join(map(str, row))} |" for row in (header, *rows))
+    return "\n".join([first, "|" + f"{rule}|" * len(header), *others])
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Return a number with its unit, if it has one.
+
+    >>> with_unit("3.2", "ms"), with_unit("3.2", "")
+    ('3.2 ms', '3.2')
+    """
+    return f"{number} {unit}".rstrip()
+
+
+def heading(name: str, unit: str) -> str:
+    """Return what stands above a column of numbers, or beside an axis.
+
+    >>> heading("time", "ms"), heading("quality", "")
+    ('time (ms)', 'quality')
+    """
+    return f"{name} ({unit})" if unit else name
+
+
+def exact_span(seconds: float) -> str:
+    """Return a time span that somebody has set, in words.
+
+    >>> exact_span(3600.0), exact_span(90.0), exact_span(0.5)
+    ('1 h', '90 s', '0.5 s')
+    """
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"
+
+
+def rough_span(seconds: float) -> str:
+    """Return about how long something takes, in words.
+
+    >>> rough_span(8.2), rough_span(200), rough_span(7000)
+    ('8 s', '3 min', '1.9 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

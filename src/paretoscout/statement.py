@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from . import checks
+from .defaults import DELTA
 from .errors import InvalidInput, UnknownName
 from .kernels.arrays import BoolArray, FloatArray
 
 #: What `eps` may be: one number for all metrics, one per metric, or by the metrics' names; "2%" for a share.
 Eps = float | Sequence[float | str] | Mapping[str, float | str]
-
-#: Probability of error that is allowed, unless told otherwise.
-DELTA = 0.05
 
 #: How a metric is compared: by differences, or by ratios (what is judged is the mean of its logarithm).
 SCALES = ("linear", "log")
@@ -111,7 +109,7 @@ class Metric:
     @property
     def sign(self) -> float:
         """1 if larger is better, -1 if smaller is."""
-        return 1.0 if self.direction == "max" else -1.0
+        return checks.sign(self.direction)
 
     @property
     def tolerance(self) -> float:

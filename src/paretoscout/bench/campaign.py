@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
+from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput
 from ..storage import Storage
 from ..study import Below, Study, Trial
@@ -47,7 +48,7 @@ class Plan:
 
     options: tuple[Option, ...]
     sources: tuple[Source, ...]
-    delta: float = 0.05
+    delta: float = DELTA
     algorithm: str | Settings = "scout"
     seed: int = 0
     warmup: int = 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ..algorithms import Scout
+from ..defaults import DELTA
 from ..study import Below
 from ..verdicts import VerdictTable
 from .campaign import Campaign, OptionFailed, Plan
@@ -36,7 +37,7 @@ def made_up_bench(
     truth: Truth,
     *,
     eps: Sequence[float],
-    delta: float = 0.05,
+    delta: float = DELTA,
     seed: int = 0,
     most_runs: int = 5_000,
     drift: float = 0.0,

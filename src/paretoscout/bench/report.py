@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..guarantee import difference
-from ..shown import cell, markdown, markup
+from ..shown import MARKS, cell, heading, markdown, markdown_table, markup
 from ..statement import Metric
 from ..verdicts import VerdictTable
 from .campaign import Campaign
@@ -22,7 +22,6 @@ WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user
 EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
 #: Up to so many dominated options the summary says why each of them is.
 MOST_REASONS = 3
-MARKS = {"front": "★ front", "undecided": "◌ undecided", "dominated": "× dominated"}
 
 
 def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
@@ -107,15 +106,15 @@ def as_rows(campaign: Campaign) -> list[list[str]]:
     """Return the verdicts as a table of texts, with a header: option, verdict, why, metrics, runs."""
     sources = campaign.plan.sources
     table = verdicts(campaign)
-    units = [f"{metric.name} ({metric.unit})" if metric.unit else metric.name for metric in table.metrics]
+    units = [heading(metric.name, metric.unit) for metric in table.metrics]
     rows = [["option", "verdict", "", *units, "runs"]]
-    sign = -table.metrics[0].sign
+    sign = table.metrics[0].sign
     order = sorted(
-        range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), sign * table.estimates[k, 0])
+        range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), -sign * table.estimates[k, 0])
     )
     for k in order:
         why = reason(table, k, sources)
-        verdict = MARKS[table.verdicts[k]] + (f" by {table.rivals[k]}" if why else "")
+        verdict = f"{MARKS[table.verdicts[k]]} {table.verdicts[k]}" + (f" by {table.rivals[k]}" if why else "")
         cells = [table.value(k, column) for column in range(len(sources))]
         rows.append([" ".join(table.arms[k].split()), verdict, why, *cells, str(int(table.counts[k]))])
     return rows
@@ -130,11 +129,8 @@ def as_text(campaign: Campaign, form: str) -> str:
         rows_of_cells = ([cell(x) if isinstance(x, str) else x for x in row] for row in _flat(campaign))
         csv.writer(out, lineterminator="\n").writerows(rows_of_cells)
         return out.getvalue()
-    rows = as_rows(campaign)
-    escaped = [list(map(markdown, row)) for row in rows]
-    lines = ["| " + " | ".join(row) + " |" for row in escaped]
-    summary = sentence(verdicts(campaign), campaign.plan.sources)
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:], "", markdown(summary), ""])
+    header, *rows = ([markdown(text) for text in row] for row in as_rows(campaign))
+    return f"{markdown_table(header, rows)}\n\n{markdown(sentence(verdicts(campaign), campaign.plan.sources))}\n"
 
 
 def _flat(campaign: Campaign) -> list[list[Any]]:
@@ -153,7 +149,7 @@ def as_html(campaign: Campaign) -> str:
     """Return one page that needs nothing else: summary, picture, verdicts, commands, and what it rests on."""
     rows = as_rows(campaign)
     head = "".join(f"<th>{markup(cell)}</th>" for column, cell in enumerate(rows[0]) if column != 2)
-    kinds = {"★": "front", "◌": "undecided", "×": "dominated"}
+    kinds = {mark: verdict for verdict, mark in MARKS.items()}
     body = "".join(
         f'<tr class="{kinds[verdict[0]]}"><td>{markup(name)}</td>'
         f"<td>{markup(verdict)}<small>{markup(why)}</small></td>"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .exits import Exit
-from .named import named, several
+from .conventions import Exit
+from .values import named, several
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import signal
 import sys
 import threading
@@ -15,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra
-from ..shown import lines
-from .exits import Exit
+from ..shown import lines, rough_span
+from .conventions import STORAGE, Exit, pairs, seconds
 
 if TYPE_CHECKING:
     from ..algorithms.contract import Settings
     from ..bench import Campaign, Plan, Progress
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)")
 FORMS = {".json": "json", ".csv": "csv", ".md": "markdown"}
-SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+SPAN = "a duration such as 30s, 5m or 1h"
 
 
 @click.command(short_help="Run real commands and prove which are worth having.")
@@ -51,7 +50,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
     help="A number that is always the same for an option, such as a price; repeat.",
 )
 @click.option("--unit", multiple=True, metavar="METRIC=UNIT", help="Unit of a number that a command prints; repeat.")
-@click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed.")
+@click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed.")
 @click.option("--setup", metavar="COMMAND", help="Once for each option, before its first run.")
 @click.option("--prepare", metavar="COMMAND", help="Before every run.")
 @click.option("--cleanup", metavar="COMMAND", help="After every run.")
@@ -73,7 +72,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
 @click.option("--features", is_flag=True, help="Let the algorithm learn from the variables.")
 @click.option("--seed", default=0, show_default=True, help="Of the algorithm's choices.")
-@click.option("--storage", envvar="PARETOSCOUT_STORAGE", help="Where runs are kept.  [default: paretoscout.db]")
+@click.option("--storage", envvar="PARETOSCOUT_STORAGE", help=f"Where runs are kept.  [default: {STORAGE}]")
 @click.option("--fresh", is_flag=True, help="Forget earlier runs of the same bench.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw the front: .png or .svg.")
 @click.option(
@@ -131,11 +130,14 @@ def _bench(given: dict[str, Any]) -> int:
 def _plan(given: dict[str, Any]) -> Plan:
     from ..bench import Plan, options_of, source_of, variables_of
 
-    pairs = {what: _pairs(given[what], f"--{what}") for what in ("eps", "unit", "env")}
+    stated = {
+        what: pairs(f"--{what}", given[what], "NAME=VALUE", of=of, value_with_sign=True)
+        for what, of in (("eps", "metric"), ("unit", "metric"), ("env", "variable"))
+    }
     asked, exact = given["metrics"] or ("time", "rss"), given["exact"]
-    sources = tuple(source_of(text, pairs["eps"], pairs["unit"], exact) for text in asked)
+    sources = tuple(source_of(text, stated["eps"], stated["unit"], exact) for text in asked)
     metrics = [source.name for source in sources]
-    for what, names in (("eps", pairs["eps"]), ("unit", pairs["unit"]), ("exact", exact)):
+    for what, names in (("eps", stated["eps"]), ("unit", stated["unit"]), ("exact", exact)):
         for name in names:
             if name not in metrics:
                 raise InvalidInput(f"--{what} must be of a metric ({', '.join(metrics)}), got {name!r}")
@@ -153,9 +155,9 @@ def _plan(given: dict[str, Any]) -> Plan:
         seed=given["seed"],
         warmup=given["warmup"],
         folder=given["cwd"],
-        environment=tuple(pairs["env"].items()),
+        environment=tuple(stated["env"].items()),
         stdin=None if given["stdin"] is None else str(Path(given["stdin"]).absolute()),
-        timeout=None if given["timeout"] is None else _seconds(given["timeout"], "--timeout"),
+        timeout=None if given["timeout"] is None else seconds("--timeout", given["timeout"], SPAN, with_unit=True),
         use_features=given["features"],
     )
 
@@ -194,7 +196,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _algorithm(text: str, features: bool) -> Settings:
     """Return the settings of the algorithm, which must do without knowing the noise."""
-    from .named import named
+    from .values import named
 
     record, settings = named(text)
     if "noise" not in record.settings.__dataclass_fields__:
@@ -246,7 +248,7 @@ class _Seldom:
 def _age(campaign: Campaign) -> str:
     last = max((at for *_, at in campaign.study.observations()), default=time.time())
     seconds = time.time() - last
-    return f"({_duration(seconds)} ago) " if seconds > 60 else ""
+    return f"({rough_span(seconds)} ago) " if seconds > 60 else ""
 
 
 def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
@@ -261,22 +263,11 @@ def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
     if table.counts.all():
         runs = (outlook().samples if not campaign.study.proven_done else 0.0) + campaign.runs_ahead()
         seconds = runs * progress.seconds / max(progress.runs, 1)
-        ahead = f"about {runs:,.0f} more runs, {_duration(seconds)}" if math.isfinite(runs) else "very many more runs"
+        ahead = f"about {runs:,.0f} more runs, {rough_span(seconds)}" if math.isfinite(runs) else "very many more runs"
         ahead = ahead if runs else "a few more runs, to know the values"
     else:
         ahead = f"{int((table.counts > 0).sum())} of {len(table.arms)} options measured for the first time"
     return Group(show.verdict_table(table), Text(ahead, style="dim"))
-
-
-def _duration(seconds: float) -> str:
-    """Write how long something takes.
-
-    >>> _duration(8.2), _duration(200), _duration(7000)
-    ('8 s', '3 min', '1.9 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
@@ -312,38 +303,20 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
             click.echo(f"no picture: {missing}", err=True)
 
 
-def _pairs(texts: tuple[str, ...], what: str) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InvalidInput(f"{what} must be written NAME=VALUE, got {text!r}")
-        pairs[name] = value
-    return pairs
-
-
-def _seconds(text: str, what: str, other: str = "") -> float:
-    found = DURATION.fullmatch(text.strip())
-    if found is None:
-        raise InvalidInput(f"{what} must be {other}a duration such as 30s, 5m or 1h, got {text!r}")
-    return float(found[1]) * SECONDS[found[2]]
-
-
 def _budget(text: str | None) -> Callable[[Progress], bool]:
     if text is None:
         return lambda progress: False
     if text.isdecimal():
         return lambda progress: progress.runs >= int(text)
-    seconds, began = _seconds(text, "--budget", "a number of runs, or "), time.monotonic()
-    return lambda progress: time.monotonic() - began + progress.ahead >= seconds
+    most, began = seconds("--budget", text, f"a number of runs, or {SPAN}", with_unit=True), time.monotonic()
+    return lambda progress: time.monotonic() - began + progress.ahead >= most
 
 
 def _forget(plan: Any, storage: str | None) -> None:
     from ..errors import UnknownName
     from ..storage import storage_of
-    from ..study.study import DEFAULT_STORAGE
 
     try:
-        storage_of(storage or DEFAULT_STORAGE).delete(plan.name())
+        storage_of(storage or STORAGE).delete(plan.name())
     except UnknownName:
         return

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..shown import with_unit
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -107,7 +109,7 @@ def _facts(dataset: Dataset) -> list[tuple[str, str]]:
 
     up, here = dataset.upstream, dataset.here()
     many = f"{len(up.paths):,} files, " if len(up.paths) > 1 else ""
-    eps = ", ".join(f"{metric.name} {metric.eps:g} {metric.unit}".strip() for metric in dataset.metrics)
+    eps = ", ".join(with_unit(f"{metric.name} {metric.eps:g}", metric.unit) for metric in dataset.metrics)
     return [
         ("name", dataset.name),
         ("", dataset.about),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..errors import InvalidInput, MissingExtra, UnknownName
 from . import values
+from .conventions import seconds
 
 if TYPE_CHECKING:
     from ..statement import Metric
@@ -49,7 +50,7 @@ def read(path: Path) -> dict[str, Any]:
     for key in ("contexts", "guards"):
         settings[key] = _list(given.pop(key, []), f"{key} of {path}")
     if "lease" in given:
-        given["lease"] = values.seconds(given["lease"])
+        given["lease"] = seconds("--lease", given["lease"])
     if "give_up" in given:
         given["give_up"] = values.give_up(given["give_up"])
     return {**settings, **given}

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
+from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from ..shown import line
 from . import manage, report, study, values
 from .audit import audit
 from .bench import bench
+from .conventions import Exit, check_folder, told_by_exit_codes
 from .datasets import datasets
-from .exits import Exit, check_folder, told_by_exit_codes
-from .named import several
 from .reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _problem_options(command: Any) -> Any:
     """Options that say what is to be solved; the same for every command that solves something."""
     for option in (
         click.option("--seed", default=0, show_default=True, help="Same seed, same result."),
-        click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
+        click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed."),
         click.option(
             "--eps",
             multiple=True,
@@ -232,7 +232,7 @@ def compare(
         if not chosen:
             raise InvalidInput(next(iter(refused.values())))
     else:
-        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in several(algorithms)], {}
+        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in values.several(algorithms)], {}
     results, interrupted = [], False
     try:
         for settings in chosen:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shown import line
-from . import values
-from .exits import Exit
+from .conventions import Exit, pairs
 from .options import JSON_HELP, found, load, storage_option, study_options
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def add_arm(arms: tuple[str, ...], contexts: tuple[str, ...], without_looking: b
     so far would speak for options that were designed or picked after looking at it.
     """
     study = load(storage, name)
-    known = values.pairs("--context", contexts, "NAME=VALUE")
+    known = pairs("--context", contexts, "NAME=VALUE")
     stated = {"arm": list(arms), **{key: [value] * len(arms) for key, value in known.items()}} if known else arms
     study.add_arms(stated, looked=not without_looking)
     click.echo(study.verdicts().tally())

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..defaults import DELTA
 from ..errors import InvalidInput
 from . import values
+from .conventions import STORAGE
 
 if TYPE_CHECKING:
     from ..study import Study
 
-DEFAULT_STORAGE = "paretoscout.db"  # the same as in study/study.py, which takes long to import
 #: So many outcomes, and so many for each open trial, wait where workers are at work; more where one was forgotten.
 MANY_WAIT, MANY_WAIT_FOR_EACH = 10, 3
 JSON_HELP = "Print as JSON instead."
@@ -30,7 +31,7 @@ def storage_option(command: Any) -> Any:
     """Where studies are kept."""
     return click.option(
         "--storage",
-        default=DEFAULT_STORAGE,
+        default=STORAGE,
         show_default=True,
         envvar="PARETOSCOUT_STORAGE",
         show_envvar=True,
@@ -51,7 +52,7 @@ def time_option(command: Any) -> Any:
 def metric_options(command: Any) -> Any:
     """Options that say what is measured, and how well it is known; the same for every command that takes metrics."""
     for option in (
-        click.option("--delta", default=0.05, show_default=True, help="Probability of error that is allowed."),
+        click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed."),
         click.option(
             "--algorithm",
             default="scout",

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
-from ..shown import cell, line, markdown
-from .exits import Exit
+from ..shown import cell, line, markdown, markdown_table
+from .conventions import Exit
 from .options import JSON_HELP, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
@@ -271,9 +271,9 @@ def _markdown(study: Study) -> str:
 
     standing = study.standing()
     table = standing.verdicts
-    rows = [show.headings(table), ["---"] * len(show.headings(table))]
-    rows += [show.cells(table, k) for k in show.front_first(table)]
-    grid = "".join(f"| {' | '.join(map(markdown, row))} |\n" for row in rows)
+    rows = [show.headings(table), *(show.cells(table, k) for k in show.front_first(table))]
+    header, *escaped = ([markdown(text) for text in row] for row in rows)
+    grid = markdown_table(header, escaped, rule=" --- ") + "\n"
     more = [f"Withdrawn: {markdown(f'{each.option} ({each.reason})')}\n" for each in standing.withdrawn]
     return "\n".join([f"Guarantee: {markdown(str(table.guarantee))}\n", grid, f"{table.tally()}\n", *more])
 

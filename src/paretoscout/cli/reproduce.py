@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .exits import Exit
+from .conventions import Exit
 
 
 @click.command(short_help="Run the paper's experiments again; report which claims hold.")

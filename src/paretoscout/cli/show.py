@@ -11,12 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import InvalidInput
-from ..shown import line
+from ..shown import MARKS, heading, line
 from ..simulation.results import Summary
 from ..verdicts import VerdictTable
 
-_MARKS = {"front": ("★", "bold green"), "undecided": ("◌", "yellow"), "dominated": ("×", "dim")}
-_ORDER = list(_MARKS)
+_STYLES = {"front": "bold green", "undecided": "yellow", "dominated": "dim"}
 
 
 def console() -> Console:
@@ -31,13 +30,11 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     counted = ", ".join(f"{size} {word}{'s' if size > 1 else ''}" for size, word in sizes)
     head = Text(f"{counted}\nGuarantee: {line(str(table.guarantee))}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    for heading in headings(table):
-        named = heading in ("option", "verdict")  # names may be long, numbers are never cut
-        grid.add_column(
-            plain(heading), justify="right" if heading == "n" else "left", no_wrap=not named, overflow="fold"
-        )
+    for title in headings(table):
+        named = title in ("option", "verdict")  # names may be long, numbers are never cut
+        grid.add_column(plain(title), justify="right" if title == "n" else "left", no_wrap=not named, overflow="fold")
     for k in front_first(table):
-        grid.add_row(*map(plain, cells(table, k)), style=_MARKS[table.verdicts[k]][1])
+        grid.add_row(*map(plain, cells(table, k)), style=_STYLES[table.verdicts[k]])
     remark = [Text(line(table.remark), style="yellow")] if table.remark else []
     remark += [Text(line(f"warning: {warning}"), style="yellow") for warning in table.warnings]
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
@@ -45,20 +42,20 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
 
 def headings(table: VerdictTable) -> list[str]:
     """What stands above the columns of a table of verdicts."""
-    metrics = [f"{metric.name} ({metric.unit})" if metric.unit else metric.name for metric in table.metrics]
+    metrics = [heading(metric.name, metric.unit) for metric in table.metrics]
     return ["option", "verdict", *metrics, "n", *([] if table.survives is None else ["rests on"])]
 
 
 def front_first(table: VerdictTable) -> list[int]:
     """The arms by their verdicts, then by the first metric, best first."""
-    sign = -table.metrics[0].sign
-    return sorted(range(len(table.arms)), key=lambda k: (_ORDER.index(table.verdicts[k]), sign * table.estimates[k, 0]))
+    sign, order = table.metrics[0].sign, list(MARKS)
+    return sorted(range(len(table.arms)), key=lambda k: (order.index(table.verdicts[k]), -sign * table.estimates[k, 0]))
 
 
 def cells(table: VerdictTable, k: int) -> list[str]:
     """One line of a table of verdicts."""
     verdict = table.verdicts[k]
-    mark, _ = _MARKS[verdict]
+    mark = MARKS[verdict]
     words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[verdict]
     rival = table.rivals[k] if verdict != "front" else None
     return [

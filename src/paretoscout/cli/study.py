@@ -14,7 +14,7 @@ import click
 from ..errors import InvalidInput, NotSupported, UnknownName
 from ..shown import line
 from . import values
-from .exits import Exit
+from .conventions import Exit, pairs, seconds
 from .options import JSON_HELP, found, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def create(
         settings = {
             "arms": _arms(file, arms),
             **measured(what),
-            "lease": values.seconds(what["lease"]),
+            "lease": seconds("--lease", what["lease"]),
             "give_up": values.give_up(what["give_up"]),
             "at_give_up": _silence(what["at_give_up"]),
             "goal": values.goal(what["goal"]),
@@ -255,7 +255,7 @@ def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
     words = given.split() if isinstance(given, str) else given
     if not words:
         raise InvalidInput(f"{where} must be METRIC=VALUE for each metric, got nothing")
-    texts = values.pairs(where, words, "METRIC=VALUE")
+    texts = pairs(where, words, "METRIC=VALUE")
     numbers: dict[str, Any] = {}
     for name, text in texts.items():
         try:

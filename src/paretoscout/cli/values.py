@@ -1,4 +1,4 @@
-"""Values as they are written on the command line: NAME[:min|:max], [METRIC=]NUMBER, 30m."""
+"""Values as they are written on the command line: NAME[:min|:max], [METRIC=]NUMBER, NAME[:SETTING=VALUE...]."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, UnknownName
-from .named import named
+from .conventions import pairs, seconds
 
 if TYPE_CHECKING:
-    from ..algorithms import Settings
+    from ..algorithms import Algorithm, Settings
     from ..statement import Metric
-
-SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def direction_of(text: str) -> tuple[str, str]:
@@ -46,19 +44,6 @@ def json_of(text: str, where: str) -> Any:
         raise InvalidInput(f"{where} must be JSON, but: {problem}") from None
     except ValueError as problem:  # a whole number of thousands of digits, which Python does not read
         raise InvalidInput(f"{where} must be JSON with finite numbers, but: {problem}") from None
-
-
-def pairs(option: str, texts: Sequence[str], form: str) -> dict[str, str]:
-    """Read NAME=VALUE, each name once."""
-    values: dict[str, str] = {}
-    for text in texts:
-        name, sign, value = text.rpartition("=")
-        if not sign or not name or not value:
-            raise InvalidInput(f"{option} must be written {form}, got {text!r}")
-        if name in values:
-            raise InvalidInput(f"{option} must name each metric once, got {name!r} twice")
-        values[name] = value
-    return values
 
 
 def numbers(option: str, texts: Sequence[str]) -> Any:
@@ -115,18 +100,6 @@ def _two(text: str) -> tuple[float, float]:
     return low, high
 
 
-def seconds(text: Any, option: str = "--lease") -> float:
-    """Read a time span.
-
-    >>> seconds("90"), seconds("30m"), seconds("2h")
-    (90.0, 1800.0, 7200.0)
-    """
-    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([smhd]?)\s*", str(text))
-    if found is None:
-        raise InvalidInput(f"{option} must be a time such as 90, 90s, 30m, 2h or 1d, got {str(text)!r}")
-    return float(found[1]) * SECONDS[found[2]]
-
-
 def give_up(text: Any) -> Any:
     """Read when to give up: "lease", "never", or a time span.
 
@@ -135,7 +108,7 @@ def give_up(text: Any) -> Any:
     """
     if text in ("lease", "never", None):
         return "lease" if text == "lease" else None
-    return seconds(text, "--give-up")
+    return seconds("--give-up", text)
 
 
 def goal(text: Any) -> Any:
@@ -149,6 +122,34 @@ def algorithm(text: str, noise_given: bool) -> Settings:
     if not noise_given and "noise" in record.settings.__dataclass_fields__:
         values.setdefault("noise", "unknown")
     return record.settings(**values)
+
+
+def named(text: str) -> tuple[Algorithm, dict[str, Any]]:
+    """Read NAME[:SETTING=VALUE...]: the algorithm, and the settings that were named."""
+    from .. import algorithms as known
+
+    name, *written = text.strip().split(":")
+    record = known.get(name)
+    values: dict[str, Any] = {}
+    for pair in written:
+        key, _, value = pair.partition("=")
+        if key not in record.settings.__dataclass_fields__ or not value:
+            fields = ", ".join(record.settings.__dataclass_fields__)
+            raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
+        try:
+            values[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            values[key] = value
+    record.settings(**values)  # refused now, not in the middle of the work
+    return record, values
+
+
+def several(text: str) -> list[str]:
+    """Split a list of algorithms; commas within brackets belong to a setting: sigma=[0.1,0.2]."""
+    parts = [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+    if not parts:
+        raise InvalidInput("--algorithms must name at least one algorithm, got none")
+    return parts
 
 
 def knows_all(sigma: Any, names: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput, UnknownName
 from ..kernels.arrays import FloatArray, IntArray
+from ..shown import heading
 from ..simulation.results import Result
 from ..statement import Metric
 
@@ -30,8 +31,8 @@ class Axis:
     @property
     def label(self) -> str:
         """What is measured, and which way is better: "time (ms), lower is better"."""
-        unit = f" ({self.metric.unit})" if self.metric.unit else ""
-        return f"{self.metric.name}{unit}, {'higher' if self.metric.direction == 'max' else 'lower'} is better"
+        named = heading(self.metric.name, self.metric.unit)
+        return f"{named}, {'higher' if self.metric.direction == 'max' else 'lower'} is better"
 
     @property
     def worst(self) -> float:

@@ -48,14 +48,14 @@ KINDS: tuple[Kind, ...] = (
         "dr-mix",
         "DR-mix",
         f"imputation exploration-mixed; ridge constant 1, as printed; {_DR}",
-        lambda: DRMix(_CONTEXTS),
+        lambda: DRMix(_CONTEXTS, delta=0.1),
         mixes=True,
     ),
     Kind(
         "dr-ridge",
         "DR, ridge imputation",
         f"imputation ridge with constant 1; ridge constant 1; {_DR}",
-        lambda: DRRidge(_CONTEXTS),
+        lambda: DRRidge(_CONTEXTS, delta=0.1),
     ),
     Kind("least-squares", "least squares", "none", lambda: LeastSquares(_CONTEXTS)),
     Kind(

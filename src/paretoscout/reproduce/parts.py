@@ -15,23 +15,21 @@ import numpy as np
 from ..errors import UnreadableFile
 from ..kernels.compile import sources_digest
 from ..simulation.progress import Progress
+from .sources import FOLDER, reachable
 
 T = TypeVar("T")
 
-#: Files besides the kernels on which the numbers depend.
-SOURCES = ("estimators.py", "geometry.py", "start.py", "streams.py", "problems", "reproduce")
-DRAWING = ("claims.py", "figures.py", "report.py", "run.py", "tables.py")  # of `reproduce`: these change no number
+#: Where numbers are made. The others of this folder only draw and judge them.
+MADE_BY = ("reproduce.comparison", "reproduce.estimates")
 
 
 @cache
-def code_digest() -> str:
+def code_digest(folder: Path = FOLDER) -> str:
     """Eight letters for the code that the numbers come from: pieces of other code are not taken for ours."""
     digest = hashlib.sha256(f"{sources_digest()} {np.__version__} {numba.__version__}".encode())
-    package = Path(__file__).parent.parent
-    for name in SOURCES:
-        for source in sorted([package / name] if name.endswith(".py") else (package / name).rglob("*.py")):
-            if source.parent != Path(__file__).parent or source.name not in DRAWING:
-                digest.update(source.read_bytes())
+    for name, source in sorted(reachable(*MADE_BY, folder=folder).items()):
+        digest.update(name.encode())
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:8]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..algorithms import PFIwR
 from ..geometry import gaps
+from ..shown import markdown_table
 from ..simulation.results import Result, rate_interval
 from .claims import FAILS, HOLDS, IN_PART, SURE, Claim, pm, scaled_error, standard_error
 from .comparison import (
@@ -79,20 +80,6 @@ def report(
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def table(header: Row, rows: Sequence[Row]) -> str:
-    """Return a Markdown table; all columns but the first are aligned to the right where they hold numbers.
-
-    >>> print(table(["name", "n"], [["a", 1]]))
-    | name | n |
-    |---|---|
-    | a | 1 |
-    """
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(
-        "|" + "|".join(cell if cell == "---" else f" {cell} " for cell in map(str, line)) + "|" for line in lines
-    )
-
-
 def claim_text(claim: Claim) -> str:
     """Return one claim with its checks, verdict and reason."""
     return "\n\n".join(
@@ -102,7 +89,7 @@ def claim_text(claim: Claim) -> str:
                 f"### {claim.place}: {claim.verdict}",
                 f"Claim: {claim.text}",
                 f"Criterion: {claim.criterion}.",
-                table(
+                markdown_table(
                     ["check", "measured", "passed"],
                     [[check.what, check.measured, "yes" if check.passed else "no"] for check in claim.checks],
                 ),
@@ -140,7 +127,9 @@ def _summary(claims: Sequence[Claim], figures: Sequence[str], missing: str | Non
     )
     lines = [f"## Summary\n\nOf {len(claims)} claims {tally}."]
     lines.append(
-        table(["paper", "claim", "verdict"], [[claim.place, claim.text, f"**{claim.verdict}**"] for claim in claims])
+        markdown_table(
+            ["paper", "claim", "verdict"], [[claim.place, claim.text, f"**{claim.verdict}**"] for claim in claims]
+        )
     )
     absent = [name for name in FIGURES if name not in figures]
     if missing is not None:
@@ -153,7 +142,7 @@ def _summary(claims: Sequence[Claim], figures: Sequence[str], missing: str | Non
 
 def _rounds_table(data: Estimates, keys: Sequence[str], arms: str) -> str:
     rounds = (*SHOWN, FAR)
-    return table(
+    return markdown_table(
         ["estimator", *(f"n = {n:,}" for n in rounds)],
         [[LABELS[key], *(pm(data.error_at(key, arms, n), 5 if arms == "1" else 4) for n in rounds)] for key in keys],
     )
@@ -189,7 +178,7 @@ def _moments(data: Estimates) -> str:
 
     return (
         f"Mean, and standard deviation, of sqrt(n) (estimate - truth) over {data.n:,} experiments (reward units):\n\n"
-        + table(
+        + markdown_table(
             ["arm", "estimator", *(f"n = {n:,}" for n in SHOWN)],
             [[arm, LABELS[key], *(moments(key, arm, n) for n in SHOWN)] for arm in (1, 2) for key in keys],
         )
@@ -211,19 +200,19 @@ def _comparison(data: Comparison) -> str:
         f"{data.problem.name}: {len(data.problem.arms)} arms, {len(data.problem.metrics)} metrics, delta {DELTA:g}, "
         f"{len(printed.samples)} runs each.",
         "Samples until termination, median (mean ± standard error):",
-        table(header, rows(_samples, everybody, data.results)),
+        markdown_table(header, rows(_samples, everybody, data.results)),
         "Cumulative regret at termination, mean ± standard error (standardised units):",
-        table(header, rows(_regret, everybody, data.results)),
+        markdown_table(header, rows(_regret, everybody, data.results)),
         "Failures (an optimal arm is not returned, one is returned that is worse than eps, or there is no answer in "
         f"{MAX_SAMPLES:,} samples):",
-        table(header, rows(_failures, everybody, data.results)),
+        markdown_table(header, rows(_failures, everybody, data.results)),
         "**Tuned forms are heuristics.** The width scale is searched on the very runs that are shown, for each eps, "
         "with the right answer known. Nobody could choose it like this in practice, and success on these runs proves "
         "nothing. The scale that was found; *none*: the search found none, for some runs fail at each scale it tried "
         f"up to {SCALES[-1]:g}, and the rows above are those of that scale:",
-        table(header, rows(_scale, tuned, data.results)),
+        markdown_table(header, rows(_scale, tuned, data.results)),
         "Successes on fresh seeds with that scale (95% interval of the rate):",
-        table(header, rows(_rate, tuned, data.fresh)),
+        markdown_table(header, rows(_rate, tuned, data.fresh)),
         f"With the printed C = {PRINTED:,.0f} every round explores until round {until:.1e}: PFIwR never exploits here. "
         f"Its regret per round is {per_round:.3f}; that of sampling all arms alike is {alike:.3f}. To give "
         f"exploitation a chance a second tuned form has C = {LOW_EXPLORATION:g}, with which it begins after about "

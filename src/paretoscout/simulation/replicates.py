@@ -14,6 +14,7 @@ from .. import checks
 from ..algorithms.contract import Algorithm, Settings
 from ..algorithms.registry import resolve
 from ..algorithms.states import copy_state
+from ..defaults import DELTA
 from ..environments import environment_of
 from ..errors import InvalidInput
 from ..geometry import gaps, judged
@@ -41,7 +42,7 @@ def simulate(
     algorithm: str | Settings = "scout",
     *,
     eps: Eps | None = None,
-    delta: float = 0.1,
+    delta: float = DELTA,
     replicates: int = 100,
     seed: int = 0,
     max_samples: int | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
+from ..defaults import DELTA
 from ..problem import Problem
 from ..statement import Eps
 from ..verdicts import VerdictTable
@@ -21,7 +22,7 @@ def watch(
     algorithm: str | Settings = "scout",
     *,
     eps: Eps | None = None,
-    delta: float = 0.1,
+    delta: float = DELTA,
     seed: int = 0,
     max_samples: int | None = None,
     budget: int | None = None,

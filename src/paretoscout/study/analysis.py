@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..algorithms.contract import Settings
+from ..defaults import DELTA
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
 from ..kernels.evidence import FEW_VALUES
@@ -24,7 +25,7 @@ def analyze(
     arm: str,
     metrics: Mapping[str, str] | Sequence[Metric],
     *,
-    delta: float = 0.05,
+    delta: float = DELTA,
     sigma: Any = None,
     guards: Sequence[str | Guard] = (),
     contexts: Sequence[str] = (),

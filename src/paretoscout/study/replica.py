@@ -36,6 +36,7 @@ from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, MISSED, PRESENT
 from ..session import Session
+from ..shown import exact_span
 from ..start import setup_of
 from ..statement import Statement
 from ..storage.contract import Event
@@ -264,7 +265,7 @@ class Replica:
         if self.partial:
             notes.append("what is missing is missing whatever its value")
         if self.lapsed or spec.at_give_up:
-            end = "" if spec.give_up is None else f" within {duration(spec.give_up)}"
+            end = "" if spec.give_up is None else f" within {exact_span(spec.give_up)}"
             silent = ", ".join(f"{name} {value:g}" for name, value in spec.at_give_up)
             others = f"that end{end}, others count as {silent}" if silent else f"that succeed{end}"
             notes.append(f"about measurements {others}")
@@ -719,15 +720,3 @@ class Replica:
 
 PLAIN = ("arms", "contexts", "cost", "entered")
 COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial", "look", "next_look")
-
-
-def duration(seconds: float) -> str:
-    """Return a time span in words.
-
-    >>> duration(3600.0), duration(90.0), duration(0.5)
-    ('1 h', '90 s', '0.5 s')
-    """
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"

@@ -11,10 +11,11 @@ import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
+from ..defaults import DELTA, STORAGE
 from ..diagnostics import Concern, examine
 from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName
 from ..frames import Columns, frame_of
-from ..statement import DELTA, Metric
+from ..statement import Metric
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .encoding import encode
@@ -26,7 +27,6 @@ from .rows import Row, Rows, as_array, completed
 from .spec import Guard, StudySpec, arm_names, make_spec
 from .standing import Standing, Trial, standing_of
 
-DEFAULT_STORAGE = "paretoscout.db"
 #: Rows of imported data in one event.
 ROWS_PER_EVENT = 5000
 #: Of what was measured only the last so many events are examined for noise that the guarantee does not allow for.
@@ -133,7 +133,7 @@ class Study:
                 title=title,
             )
         # only now: what is wrong leaves no file behind
-        where = storage or os.environ.get("PARETOSCOUT_STORAGE") or DEFAULT_STORAGE
+        where = storage or os.environ.get("PARETOSCOUT_STORAGE") or STORAGE
         self.storage = storage_of(where, make=spec is not None)
         if spec is not None:
             self._create(spec)

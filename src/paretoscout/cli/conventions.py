@@ -1,18 +1,27 @@
-"""The exit codes of all commands, and how errors become one. docs/exit-codes.md prints the table."""
+"""What is the same in all commands: exit codes, time spans, NAME=VALUE, and where studies are kept.
+
+docs/exit-codes.md prints the table of exit codes.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from typing import Any
 
 import click
 
-from ..errors import ParetoscoutError
+from ..defaults import STORAGE as STORAGE
+from ..errors import InvalidInput, ParetoscoutError
 from ..shown import line, lines
+
+SPAN = re.compile(r"([0-9]*\.?[0-9]+)\s*(s|m|min|h|d|)")
+SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Exit(IntEnum):
@@ -75,3 +84,39 @@ def check_folder() -> None:
         os.getcwd()
     except OSError:
         raise click.UsageError("the working folder was deleted: change to one that exists") from None
+
+
+def seconds(
+    option: str, text: Any, form: str = "a time such as 90, 90s, 30m, 2h or 1d", *, with_unit: bool = False
+) -> float:
+    """Read a time span; a plain number is in seconds, unless `with_unit` is asked for.
+
+    >>> seconds("--lease", "90"), seconds("--lease", "30m"), seconds("--lease", "2h")
+    (90.0, 1800.0, 7200.0)
+    """
+    found = SPAN.fullmatch(str(text).strip())
+    if found is None or (with_unit and not found[2]):
+        raise InvalidInput(f"{option} must be {form}, got {str(text)!r}")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def pairs(
+    option: str, texts: Sequence[str], form: str, *, of: str = "metric", value_with_sign: bool = False
+) -> dict[str, str]:
+    """Read NAME=VALUE, each name once.
+
+    Names of metrics may have a "=" in them, so the last one counts; in an environment it is the first, and what comes
+    after it may be anything, or nothing: `value_with_sign`.
+
+    >>> pairs("--unit", ["a=b=ms"], "METRIC=UNIT"), pairs("--env", ["a=b=ms"], "NAME=VALUE", value_with_sign=True)
+    ({'a=b': 'ms'}, {'a': 'b=ms'})
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=") if value_with_sign else text.rpartition("=")
+        if not sign or not name or not (value or value_with_sign):
+            raise InvalidInput(f"{option} must be written {form}, got {text!r}")
+        if name in values:
+            raise InvalidInput(f"{option} must name each {of} once, got {name!r} twice")
+        values[name] = value
+    return values
