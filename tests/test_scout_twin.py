@@ -10,7 +10,10 @@ import numpy.typing as npt
 import pytest
 from naive_scout import BEATEN, ESCAPES, Array, NaiveLinearScout, NaiveRobustScout, NaiveScout
 
-from paretoscout.algorithms import Scout, Setup, scout_linear, scout_robust, scout_tabular
+from paretoscout.algorithms import Scout, Setup
+from paretoscout.algorithms.scout import linear as scout_linear
+from paretoscout.algorithms.scout import robust as scout_robust
+from paretoscout.algorithms.scout import tabular as scout_tabular
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session
 

@@ -1,8 +1,8 @@
 """Scout: measure the most ambiguous pair, decide by e-values that hold at all times and under any sampling rule.
 
 Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are three
-kinds of state: `scout_tabular.py` judges each arm by its own samples, `scout_linear.py` uses contexts that explain the
-means, `scout_robust.py` both, for contexts that explain only part.
+kinds of state: `tabular.py` judges each arm by its own samples, `linear.py` uses contexts that explain the
+means, `robust.py` both, for contexts that explain only part.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
-from . import scout_linear, scout_robust, scout_tabular
-from .contract import Algorithm, Settings, Setup
+from ... import checks
+from ...errors import InvalidInput
+from ..contract import Algorithm, Settings, Setup
+from . import linear, robust, tabular
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
         raise InvalidInput(f"noise of Scout must fit what it is told: it is {settings.noise!r}, and sigma is {told}")
     model = settings.model or ("linear" if setup.explained else "tabular")
     if model == "tabular":
-        return scout_tabular.init(settings.regret_weight, setup)
+        return tabular.init(settings.regret_weight, setup)
     if model == "linear":
-        return scout_linear.init(settings.regret_weight, setup)
+        return linear.init(settings.regret_weight, setup)
     misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.scales
-    return scout_robust.init(settings.regret_weight, setup, misfit)
+    return robust.init(settings.regret_weight, setup, misfit)
 
 
 ALGORITHM = Algorithm(
@@ -87,5 +87,5 @@ ALGORITHM = Algorithm(
     setting="arms with or without contexts, linear or not",
     settings=Scout,
     init=init,
-    kernels=(scout_tabular.KERNELS, scout_linear.KERNELS, scout_robust.KERNELS),
+    kernels=(tabular.KERNELS, linear.KERNELS, robust.KERNELS),
 )

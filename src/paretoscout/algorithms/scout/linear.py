@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from ..errors import InvalidInput
-from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import (
+from ...errors import InvalidInput
+from ...kernels.algebra import add_outer_product, copy_into, factorise, solve
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import (
     DOMINATED,
     FRONT,
     GONE,
@@ -24,9 +24,9 @@ from ..kernels.decisions import (
     name_rivals_there,
     strongest,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.evidence import FEW_VALUES, log_evidence_along, note_value
-from .contract import Accepts, Kernels, Setup
+from ...kernels.dispatch import Verdicts
+from ...kernels.evidence import FEW_VALUES, log_evidence_along, note_value
+from ..contract import Accepts, Kernels, Setup
 
 #: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0 or sigma unknown), each next
 #: a quarter.

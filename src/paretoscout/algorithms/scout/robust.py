@@ -13,16 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.algebra import factorise, solve
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, name_rivals_there
-from ..kernels.dispatch import Basis, Verdicts
-from ..kernels.evidence import log_evidence_along
-from . import scout_linear, scout_tabular
-from .contract import Accepts, Kernels, Setup
-from .scout_linear import BEATEN, N_UNDECIDED, LinearScoutOptions, LinearScoutState
-from .scout_tabular import ScoutOptions, ScoutState
+from ...kernels.algebra import factorise, solve
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, name_rivals_there
+from ...kernels.dispatch import Basis, Verdicts
+from ...kernels.evidence import log_evidence_along
+from ..contract import Accepts, Kernels, Setup
+from . import linear as scout_linear
+from . import tabular as scout_tabular
+from .linear import BEATEN, N_UNDECIDED, LinearScoutOptions, LinearScoutState
+from .tabular import ScoutOptions, ScoutState
 
 #: Scale of the mixture that tests the model, in samples of an arm.
 FIT_SCALE = 10.0

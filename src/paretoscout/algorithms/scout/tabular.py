@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import (
+from ...errors import InvalidInput
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import (
     DOMINATED,
     DOUBTFUL,
     FRONT,
@@ -22,8 +22,8 @@ from ..kernels.decisions import (
     margin,
     name_rivals_there,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.evidence import (
+from ...kernels.dispatch import Verdicts
+from ...kernels.evidence import (
     FEW_VALUES,
     log_bernstein,
     log_bernstein_above,
@@ -34,7 +34,7 @@ from ..kernels.evidence import (
     log_t_mixture,
     note_value,
 )
-from .contract import RESERVE, Accepts, Kernels, Setup
+from ..contract import RESERVE, Accepts, Kernels, Setup
 
 #: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples, with the median of the arms' sigmas that are not 0
 #: (4096 where eps is 0, 1024 where sigma is unknown), each next an eighth.
