@@ -19,6 +19,7 @@ from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, name_rivals
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import kaufmann_koolen_price, kaufmann_koolen_terms, mixture_terms, pair_width, tuned_rho
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -383,3 +384,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

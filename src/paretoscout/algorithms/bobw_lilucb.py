@@ -18,6 +18,7 @@ from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import verdicts_by_estimates
 from ..kernels.dispatch import Verdicts
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,5 @@ ALGORITHM = Algorithm(
     one_metric=True,
     uses_eps=False,
 )
+
+register(ALGORITHM)

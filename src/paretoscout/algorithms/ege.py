@@ -19,6 +19,7 @@ from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin
 from ..kernels.dispatch import Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -236,3 +237,6 @@ SH = replace(
     settings=EGESH,
     init=init_sh,
 )
+
+register(SR)
+register(SH)

@@ -47,6 +47,7 @@ from ..kernels.dispatch import Verdicts
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 #: The default prior deviation, in deviations of the noise: one sample outweighs it ten thousand times.
 WEAK = 100.0
@@ -410,3 +411,5 @@ ALGORITHM = Algorithm(
     kind="cover",
     setting="arms with features, a Gaussian process",
 )
+
+register(ALGORITHM)

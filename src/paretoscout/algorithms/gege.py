@@ -32,6 +32,7 @@ from ..kernels.design_for_means import apportion, gram, optimal_design, span
 from ..kernels.dispatch import Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 #: Where no scale is set: so many sigma. The first round then takes about a dozen samples per dimension.
 SCALE_IN_SIGMA = 16.0
@@ -485,3 +486,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

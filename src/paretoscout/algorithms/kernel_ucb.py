@@ -30,6 +30,7 @@ from ..kernels.draws import draw_index
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -203,3 +204,5 @@ ALGORITHM = Algorithm(
     kind="regret only",
     setting="arms with features, a kernel",
 )
+
+register(ALGORITHM)

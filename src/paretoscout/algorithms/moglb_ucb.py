@@ -33,6 +33,7 @@ from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
 from ..kernels.dispatch import Verdicts
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 #: The factor in front of the logarithm of gamma: what the proof needs, and what is printed.
 FACTORS = {"sound": 4.0, "published": 16.0}
@@ -348,3 +349,5 @@ ALGORITHM = Algorithm(
     setting="linear or logistic contexts",
     links=("identity", "logistic"),
 )
+
+register(ALGORITHM)

@@ -26,6 +26,7 @@ from ..kernels.decisions import (
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import auer_box
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -254,3 +255,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

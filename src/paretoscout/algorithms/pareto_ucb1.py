@@ -17,6 +17,7 @@ from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
 from ..kernels.dispatch import Verdicts
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -123,3 +124,5 @@ ALGORITHM = Algorithm(
     kind="regret only",
     uses_eps=False,
 )
+
+register(ALGORITHM)

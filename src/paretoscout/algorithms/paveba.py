@@ -19,6 +19,7 @@ from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, dominator, name_riv
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import ball_around_box, karagozlu_ball
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -266,3 +267,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

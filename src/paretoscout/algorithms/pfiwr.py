@@ -54,6 +54,7 @@ from ..kernels.dr_mix import linear_basis as linear_basis
 from ..kernels.dr_mix import reserve as reserve
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 #: C = 6 * 75^2 of the appendix.
 PRINTED_EXPLORATION = 33750.0
@@ -354,3 +355,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

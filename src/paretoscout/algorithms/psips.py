@@ -36,6 +36,7 @@ from ..kernels.design_for_means import optimal_design, span
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import least_squares, normal_mixture, pair_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 #: Scale of the mixtures behind the intervals, in samples of an arm.
 RHO = 8.0
@@ -586,3 +587,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -47,6 +47,7 @@ from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals
 from ..kernels.dispatch import Verdicts
 from ..kernels.widths import crepon_threshold, effective_count, glr_threshold, normal_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 #: Scale of the mixtures: thresholds are lowest at some dozens of samples of an arm.
 RHO = 8.0
@@ -365,3 +366,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

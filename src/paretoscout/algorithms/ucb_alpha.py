@@ -19,6 +19,7 @@ from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, name_rivals
 from ..kernels.dispatch import Verdicts
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -192,3 +193,5 @@ ALGORITHM = Algorithm(
     one_metric=True,
     uses_eps=False,
 )
+
+register(ALGORITHM)

@@ -15,6 +15,7 @@ import numpy as np
 from ... import checks
 from ...errors import InvalidInput
 from ..contract import Algorithm, Settings, Setup
+from ..registry import register
 from . import linear, robust, tabular
 
 
@@ -89,3 +90,5 @@ ALGORITHM = Algorithm(
     init=init,
     kernels=(tabular.KERNELS, linear.KERNELS, robust.KERNELS),
 )
+
+register(ALGORITHM)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ... import checks
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
+from ...kernels.design_for_differences import (
     Inverse,
     estimate,
     invert,
@@ -25,9 +25,10 @@ from ..kernels.design_for_differences import (
     round_shares,
     variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import repeated_design
-from .contract import Algorithm, Kernels, Settings, Setup
+from ...kernels.dispatch import Verdicts
+from ...kernels.widths import repeated_design
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..registry import register
 from .linear_arms import BEST_ARM, LINEAR, checked_constants, contexts_of, spanning_arms
 
 #: No phase has more samples than this: a number that is never reached, and that can still be counted.
@@ -271,3 +272,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import UNDECIDED, name_rivals, return_best
+from ...kernels.design_for_differences import (
     GreedyDesign,
     Inverse,
     add_sample,
@@ -28,9 +28,10 @@ from ..kernels.design_for_differences import (
     new_inverse,
     variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import repeated_design, soare_design
-from .contract import Algorithm, Kernels, Settings, Setup
+from ...kernels.dispatch import Verdicts
+from ...kernels.widths import repeated_design, soare_design
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..registry import register
 from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
 
 
@@ -227,3 +228,6 @@ XY_ALLOCATION = replace(
     settings=XYAllocation,
     init=init_xy,
 )
+
+register(G_ALLOCATION)
+register(XY_ALLOCATION)

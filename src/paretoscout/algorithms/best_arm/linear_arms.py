@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
-from ..kernels.arrays import FloatArray, IntArray
-from ..kernels.design_for_differences import TIE
-from .contract import Setup
+from ... import checks
+from ...errors import InvalidInput
+from ...kernels.arrays import FloatArray, IntArray
+from ...kernels.design_for_differences import TIE
+from ..contract import Setup
 
 #: What is guaranteed where one best arm is looked for.
 BEST_ARM = (

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ... import checks
+from ...errors import InvalidInput
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import UNDECIDED, name_rivals, return_best
+from ...kernels.design_for_differences import (
     TIE,
     Inverse,
     add_sample,
@@ -28,9 +28,10 @@ from ..kernels.design_for_differences import (
     projection,
     variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import ridge_radius
-from .contract import Algorithm, Kernels, Settings, Setup
+from ...kernels.dispatch import Verdicts
+from ...kernels.widths import ridge_radius
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..registry import register
 from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
 
 #: Weights of a combination of arms below this are rounding.
@@ -270,3 +271,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ... import checks
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
+from ...kernels.design_for_differences import (
     GreedyDesign,
     estimate,
     extend_design,
@@ -28,9 +28,10 @@ from ..kernels.design_for_differences import (
     variance,
     worst_variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import repeated_design
-from .contract import Algorithm, Kernels, Settings, Setup
+from ...kernels.dispatch import Verdicts
+from ...kernels.widths import repeated_design
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..registry import register
 from .linear_arms import BEST_ARM, LINEAR, contexts_of, spanning_arms
 from .xy_static import PAPER
 
@@ -231,3 +232,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)
