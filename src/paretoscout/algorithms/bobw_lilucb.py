@@ -16,7 +16,7 @@ from .. import checks
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from .contract import Algorithm, Kernels, Settings, Setup
 from .registry import register
 
@@ -39,7 +39,7 @@ class BoBWLilUCBOptions(NamedTuple):
     sigma: float
     gamma: float
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class BoBWLilUCBState(NamedTuple):
@@ -63,7 +63,7 @@ def init(settings: BoBWLilUCB, setup: Setup) -> tuple[BoBWLilUCBState, BoBWLilUC
     )
     sigma = float(setup.known_sigma("bobw-lilucb")[0])
     budget = setup.enough_budget("bobw-lilucb", K)
-    return state, BoBWLilUCBOptions(sigma, settings.gamma, budget, np.empty(0))
+    return state, BoBWLilUCBOptions(sigma, settings.gamma, budget)
 
 
 @kernel

@@ -38,12 +38,12 @@ from ..kernels.decisions import (
     FRONT,
     UNDECIDED,
     dominator,
-    name_rivals,
     strongest,
     surely_covers,
     surely_escapes,
+    verdicts_with_rivals,
 )
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
@@ -170,7 +170,7 @@ class EpsilonPALOptions(NamedTuple):
     bayes: bool  # whether means are drawn from the prior
     norm: float  # else: a bound on their norm
     contraction: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class EpsilonPALState(NamedTuple):
@@ -221,7 +221,6 @@ def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPA
         bayes=settings.width == "bayes",
         norm=float(settings.norm),
         contraction=float(settings.contraction),
-        no_ticket=np.empty(0),
     )
     state = EpsilonPALState(
         covariances=np.array([shape + common**2 for _, common in groups]),
@@ -373,9 +372,7 @@ def discard(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
 @allocating_kernel
 def verdicts(state: EpsilonPALState, options: EpsilonPALOptions) -> Verdicts:
     """Estimates are the centres of the boxes."""
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.values, state.radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.values.copy(), state.radii.copy(), state.counts.copy())
+    return verdicts_with_rivals(state.status, state.beaten_by, state.values.copy(), state.radii.copy(), state.counts)
 
 
 @kernel

@@ -27,9 +27,9 @@ from ..errors import InvalidInput
 from ..kernels.algebra import factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verdicts
 from ..kernels.design_for_means import apportion, gram, optimal_design, span
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup
 from .registry import register
@@ -99,7 +99,7 @@ class GEGEOptions(NamedTuple):
     rounds: int  # with a budget: how many rounds there are; 0: as many as it takes
     per_round: int  # with a budget: samples of a round
     dimension: int  # that all contexts span
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class GEGEState(NamedTuple):
@@ -187,7 +187,6 @@ def start(
         rounds=rounds,
         per_round=budget // max(1, rounds),
         dimension=dimension,
-        no_ticket=np.empty(0),
     )
     state = GEGEState(
         pulls=np.zeros(K, np.int64),
@@ -452,9 +451,7 @@ def verdicts(state: GEGEState, options: GEGEOptions) -> Verdicts:
         for metric in range(L):
             values[k, metric] = state.values[k, metric] * options.units[metric]
             radii[k, metric] = state.radii[k, metric] * options.units[metric] if options.proven else np.inf
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.values, state.radii, state.status)
-    return Verdicts(state.status.copy(), rival, values, radii, state.pulls.copy())
+    return scaled_verdicts(state.status, state.beaten_by, state.values, state.radii, values, radii, state.pulls)
 
 
 @kernel

@@ -25,7 +25,7 @@ from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.draws import draw_index
 from ..kernels.posterior import condition, shift_means
 from . import priors
@@ -75,7 +75,7 @@ class KernelUCBOptions(NamedTuple):
     growing: FloatArray  # (L,) sigma, or 0 where eta is constant
     log_price: float  # 2 log(L / delta)
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class KernelUCBState(NamedTuple):
@@ -106,7 +106,6 @@ def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBOp
         growing=growing,
         log_price=2.0 * math.log(L / setup.delta),
         budget=int(setup.budget or 0),
-        no_ticket=np.empty(0),
     )
     state = KernelUCBState(
         covariance=priors.prior_covariance("kernel-ucb", setup, name, settings.length_scale),

@@ -30,7 +30,7 @@ from ..kernels.algebra import add_outer_product, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
 from .registry import register
@@ -89,7 +89,7 @@ class MoglbUCBOptions(NamedTuple):
     level: float  # L / delta
     width_scale: float
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class MoglbUCBState(NamedTuple):
@@ -158,7 +158,6 @@ def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBOptio
         level=float(level),
         width_scale=float(settings.width_scale),
         budget=int(setup.budget or 0),
-        no_ticket=np.empty(0),
     )
     state = MoglbUCBState(
         gram=settings.regularisation * np.eye(d),

@@ -15,8 +15,8 @@ import numpy as np
 from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, dominator, name_rivals, strongest
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, dominator, strongest, verdicts_with_rivals
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import ball_around_box, karagozlu_ball
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .registry import register
@@ -48,7 +48,7 @@ class PaVeBaOptions(NamedTuple):
     sigma: FloatArray  # (L,)
     delta: float
     published: bool
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class PaVeBaState(NamedTuple):
@@ -88,7 +88,7 @@ def init(settings: PaVeBa, setup: Setup) -> tuple[PaVeBaState, PaVeBaOptions]:
     )
     sigma = setup.known_sigma("paveba")
     published = settings.radius == "published"
-    return state, PaVeBaOptions(setup.eps.copy(), sigma, float(setup.delta), published, np.empty(0))
+    return state, PaVeBaOptions(setup.eps.copy(), sigma, float(setup.delta), published)
 
 
 @kernel
@@ -233,9 +233,7 @@ def verdicts(state: PaVeBaState, options: PaVeBaOptions) -> Verdicts:
             for metric in range(L):
                 means[k, metric] = state.sums[k, metric] / n
                 radii[k, metric] = options.sigma[metric] * unit
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return verdicts_with_rivals(state.status, state.beaten_by, means, radii, state.counts)
 
 
 @kernel

@@ -25,10 +25,10 @@ from ..kernels.decisions import (
     FRONT,
     UNDECIDED,
     dominator,
-    name_rivals,
     strongest,
     surely_escapes,
     undominated_estimates,
+    verdicts_with_rivals,
 )
 from ..kernels.dispatch import Verdicts
 from ..kernels.dr_mix import (
@@ -319,9 +319,8 @@ def eliminate(state: PFIwRState, options: PFIwROptions) -> None:
 def verdicts(state: PFIwRState, options: PFIwROptions) -> Verdicts:
     """Estimates of all arms; widths of the last test (of dominated arms: of their last one)."""
     refresh_estimates(state, options)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.estimates, state.radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.estimates.copy(), state.radii.copy(), state.counts.copy())
+    estimates, radii = state.estimates.copy(), state.radii.copy()
+    return verdicts_with_rivals(state.status, state.beaten_by, estimates, radii, state.counts)
 
 
 @kernel

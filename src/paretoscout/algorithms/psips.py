@@ -31,9 +31,9 @@ from ..errors import InvalidInput
 from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals, undominated_estimates
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verdicts, undominated_estimates
 from ..kernels.design_for_means import optimal_design, span
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import least_squares, normal_mixture, pair_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .registry import register
@@ -103,7 +103,7 @@ class PSIPSOptions(NamedTuple):
     exploration: float
     draws: int
     every: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class PSIPSState(NamedTuple):
@@ -169,7 +169,6 @@ def init(settings: PSIPS, setup: Setup) -> tuple[PSIPSState, PSIPSOptions]:
         exploration=settings.exploration,
         draws=settings.draws,
         every=settings.every or math.ceil(K / 16),
-        no_ticket=np.empty(0),
     )
     state = PSIPSState(
         counts=np.zeros(K, np.int64),
@@ -552,9 +551,7 @@ def verdicts(state: PSIPSState, options: PSIPSOptions) -> Verdicts:
             means[k, metric] = state.means[k, metric] * options.units[metric]
             if options.valid and unit < np.inf:
                 radii[k, metric] = unit * options.units[metric]
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
 
 
 @kernel

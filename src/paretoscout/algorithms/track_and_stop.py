@@ -43,8 +43,8 @@ from ..kernels.alternatives import (
 )
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals, undominated_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verdicts, undominated_estimates
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import crepon_threshold, effective_count, glr_threshold, normal_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .registry import register
@@ -94,7 +94,7 @@ class TrackAndStopOptions(NamedTuple):
     delta: float
     valid: bool
     every: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class TrackAndStopState(NamedTuple):
@@ -134,7 +134,6 @@ def init(settings: TrackAndStop, setup: Setup) -> tuple[TrackAndStopState, Track
         delta=float(setup.delta),
         valid=settings.sound,
         every=settings.every or math.ceil(K / 16),
-        no_ticket=np.empty(0),
     )
     state = TrackAndStopState(
         counts=np.zeros(K, np.int64),
@@ -332,9 +331,7 @@ def verdicts(state: TrackAndStopState, options: TrackAndStopOptions) -> Verdicts
             means[k, metric] = state.means[k, metric] * options.units[metric]
             if n > 0 and options.valid:
                 radii[k, metric] = normal_mixture(n, options.delta / (K * L), options.units[metric], RHO)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
 
 
 @kernel

@@ -16,8 +16,8 @@ from ..errors import InvalidInput
 from ..kernels import widths
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, name_rivals
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, verdicts_with_rivals
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
 from .registry import register
 
@@ -52,7 +52,7 @@ class UCBAlphaOptions(NamedTuple):
     sigma: float
     level: float  # of the width of one arm
     eps: float  # the best arm may be missed by this
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class UCBAlphaState(NamedTuple):
@@ -90,7 +90,7 @@ def init(settings: UCBAlpha, setup: Setup) -> tuple[UCBAlphaState, UCBAlphaOptio
     # The whole front means the best arm itself; where one arm within eps is enough, it may be any.
     eps = float(setup.eps[0]) if setup.goal in (1, "cover") else 0.0
     sigma = float(setup.known_sigma("ucb-alpha")[0])
-    return state, UCBAlphaOptions(settings.alpha, sigma, level, eps, np.empty(0))
+    return state, UCBAlphaOptions(settings.alpha, sigma, level, eps)
 
 
 @kernel
@@ -155,12 +155,11 @@ def verdicts(state: UCBAlphaState, options: UCBAlphaOptions) -> Verdicts:
     for k in range(K):
         if state.counts[k] >= FEW:
             radii[k, 0] = widths.ucb_alpha(state.counts[k], 0.5 * options.level, options.sigma)  # both sides
-    rival = np.full(K, state.counters[BEST])
+    beaten_by = np.full(K, state.counters[BEST])
     for k in range(K):
         if state.status[k] == FRONT:
-            rival[k] = -1
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.counts.copy())
+            beaten_by[k] = -1
+    return verdicts_with_rivals(state.status, beaten_by, state.means.copy(), radii, state.counts)
 
 
 @kernel

@@ -17,7 +17,7 @@ from ... import checks
 from ...errors import InvalidInput
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.compile import allocating_kernel, kernel
-from ...kernels.decisions import UNDECIDED, name_rivals, return_best
+from ...kernels.decisions import UNDECIDED, return_best
 from ...kernels.design_for_differences import (
     TIE,
     Inverse,
@@ -28,10 +28,11 @@ from ...kernels.design_for_differences import (
     projection,
     variance,
 )
-from ...kernels.dispatch import Verdicts
+from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.widths import ridge_radius
 from ..contract import Algorithm, Kernels, Settings, Setup
 from ..registry import register
+from .judging import best_arm_verdicts
 from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
 
 #: Weights of a combination of arms below this are rounding.
@@ -74,7 +75,7 @@ class LinGapEOptions(NamedTuple):
     sigma: float
     delta: float
     ratios: FloatArray  # (K, K, K) how often each arm is to be sampled for each pair, as shares; empty: greedy
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class LinGapEState(NamedTuple):
@@ -110,7 +111,6 @@ def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEOptions]
         sigma=float(setup.known_sigma("lingape")[0]),
         delta=float(setup.delta) / (K * K if settings.constants == "published" else 1),
         ratios=ratios_of(contexts) if settings.rule == "ratio" else np.empty((0, 0, 0)),
-        no_ticket=np.empty(0),
     )
     state = LinGapEState(
         inverse=new_inverse(contexts),
@@ -239,14 +239,11 @@ def done(state: LinGapEState, options: LinGapEOptions) -> bool:
 def verdicts(state: LinGapEState, options: LinGapEOptions) -> Verdicts:
     """Means by ridge regression, with intervals that hold at all times."""
     K = options.contexts.shape[0]
-    radii = np.full((K, 1), np.inf)
+    radii = np.full(K, np.inf)
     if state.counters[TOTAL] >= K:
         for k in range(K):
-            radii[k, 0] = radius(state, options) * math.sqrt(max(0.0, state.inverse.leverages[k]))
-    means = state.means.copy().reshape(K, 1)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.pulls.copy())
+            radii[k] = radius(state, options) * math.sqrt(max(0.0, state.inverse.leverages[k]))
+    return best_arm_verdicts(state.status, state.beaten_by, state.means, radii, state.pulls)
 
 
 ALGORITHM = Algorithm(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.compile import allocating_kernel, kernel
-from ...kernels.decisions import UNDECIDED, name_rivals, return_best
+from ...kernels.decisions import UNDECIDED, return_best
 from ...kernels.design_for_differences import (
     GreedyDesign,
     Inverse,
@@ -28,10 +28,11 @@ from ...kernels.design_for_differences import (
     new_inverse,
     variance,
 )
-from ...kernels.dispatch import Verdicts
+from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.widths import repeated_design, soare_design
 from ..contract import Algorithm, Kernels, Settings, Setup
 from ..registry import register
+from .judging import best_arm_verdicts
 from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
 
 
@@ -67,7 +68,7 @@ class StaticOptions(NamedTuple):
     sigma: float
     delta: float
     published: bool
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class StaticState(NamedTuple):
@@ -108,7 +109,6 @@ def start(settings: GAllocation, setup: Setup, alone: bool, name: str) -> tuple[
         sigma=float(setup.known_sigma(name)[0]),
         delta=float(setup.delta),
         published=settings.constants == "published",
-        no_ticket=np.empty(0),
     )
     state = StaticState(
         design=new_design(contexts, alone),
@@ -186,14 +186,11 @@ def done(state: StaticState, options: StaticOptions) -> bool:
 def verdicts(state: StaticState, options: StaticOptions) -> Verdicts:
     """Means by least squares, with intervals that hold at all times."""
     K = options.contexts.shape[0]
-    radii = np.full((K, 1), np.inf)
+    radii = np.full(K, np.inf)
     if state.counters[REFRESH_AT] > 0:
         for k in range(K):
-            radii[k, 0] = width(state, options, max(0.0, state.fit.leverages[k]))
-    means = state.means.copy().reshape(K, 1)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.design.pulls.copy())
+            radii[k] = width(state, options, max(0.0, state.fit.leverages[k]))
+    return best_arm_verdicts(state.status, state.beaten_by, state.means, radii, state.design.pulls)
 
 
 PAPER = "Soare, Lazaric, Munos: Best-arm identification in linear bandits, 2014"

@@ -21,10 +21,10 @@ from ...kernels.decisions import (
     cost_of,
     is_there,
     margin,
-    name_rivals_there,
     strongest,
+    verdicts_of_those_there,
 )
-from ...kernels.dispatch import Verdicts
+from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.evidence import FEW_VALUES, log_evidence_along, note_value
 from ...kernels.noise import bound_sigma, unexplained
 from ..contract import Accepts, Kernels, Setup
@@ -60,7 +60,7 @@ class LinearScoutOptions(NamedTuple):
     log_weights: FloatArray  # (R,)
     threshold: float  # log(L / delta): the evidence holds for all pairs at once
     regret_weight: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class LinearScoutState(NamedTuple):
@@ -149,7 +149,6 @@ def init(
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(L / delta),
         regret_weight=regret_weight,
-        no_ticket=np.empty(0),
     )
     state = LinearScoutState(
         presence=np.full(K, PRESENT, np.int64),
@@ -693,9 +692,8 @@ def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
                     radius = state.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
                     if state.sigma_bounded[metric] == 1:
                         radii[k, metric] = min(radii[k, metric], radius + options.misfit[metric] * bias)
-    rival = state.beaten_by.copy()
-    name_rivals_there(rival, state.means, radii, state.status, state.presence)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
+    means = state.means.copy()
+    return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
 
 
 @kernel

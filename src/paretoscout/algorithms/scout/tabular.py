@@ -20,9 +20,9 @@ from ...kernels.decisions import (
     cost_of,
     is_there,
     margin,
-    name_rivals_there,
+    verdicts_of_those_there,
 )
-from ...kernels.dispatch import Verdicts
+from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.evidence import (
     FEW_VALUES,
     log_sum,
@@ -72,7 +72,7 @@ class ScoutOptions(NamedTuple):
     entered: IntArray  # (K,) with which addition the arm came
     companions: FloatArray  # (K,) how many arms came with it, itself among them
     regret_weight: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class ScoutState(NamedTuple):
@@ -148,7 +148,6 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         entered=setup.entered.copy(),
         companions=np.bincount(setup.entered)[setup.entered].astype(float),
         regret_weight=regret_weight,
-        no_ticket=np.empty(0),
     )
     state = ScoutState(
         presence=np.full(K, PRESENT, np.int64),
@@ -572,9 +571,8 @@ def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
     for k in range(K):
         for metric in range(L):
             radii[k, metric] = radius(state, options, k, metric)
-    rival = state.beaten_by.copy()
-    name_rivals_there(rival, state.means, radii, state.status, state.presence)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
+    means = state.means.copy()
+    return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
 
 
 @kernel
