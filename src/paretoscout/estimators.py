@@ -109,8 +109,7 @@ class Estimator:
         seed: int = 0,
     ) -> None:
         name = type(self).__name__
-        if imputation not in ("latest", "frozen"):
-            raise InvalidInput(f"imputation of {name} must be 'latest' or 'frozen', got {imputation!r}")
+        checks.one_of(f"imputation of {name}", imputation, ("latest", "frozen"))
         self.contexts = checks.table(f"contexts of {name}", contexts, "(K, d)")
         K, d = self.contexts.shape
         L = checks.whole(f"n_metrics of {name}", n_metrics, least=1)

@@ -19,6 +19,7 @@ from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, verdicts_with_rival
 from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import kaufmann_koolen_price, kaufmann_koolen_terms, mixture_terms, pair_width, tuned_rho
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 
@@ -34,20 +35,10 @@ class APE(Settings):
         more. Both in the metrics' own units, one number or one per metric.
     """
 
-    radius: str = "mixture"
-    sharpest_at: float = 100.0
-    eps1: float | tuple[float, ...] | None = None
-    eps2: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius not in ("mixture", "kaufmann-koolen"):
-            raise InvalidInput(f"radius of APE must be 'mixture' or 'kaufmann-koolen', got {self.radius!r}")
-        self._set(sharpest_at=checks.number("sharpest_at of APE", self.sharpest_at, above=0.0))
-        for name in ("eps1", "eps2"):
-            value = getattr(self, name)
-            if value is not None:
-                self._set(**{name: self._per_metric(name, value)})
+    radius: str = setting("mixture", choices=("mixture", "kaufmann-koolen"))
+    sharpest_at: float = setting(100.0, above=0.0)
+    eps1: float | tuple[float, ...] | None = setting(None, one_per="metric")
+    eps2: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
 
 class APEOptions(NamedTuple):

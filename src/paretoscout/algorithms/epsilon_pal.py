@@ -47,6 +47,7 @@ from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 #: The default prior deviation, in deviations of the noise: one sample outweighs it ten thousand times.
@@ -72,29 +73,13 @@ class EpsilonPAL(Settings):
     contraction: beta_t is divided by it. Published experiments take 9; above 1 nothing is guaranteed.
     """
 
-    kernel: str | None = None
-    length_scale: float | tuple[float, ...] = 1.0
-    prior_deviation: float | tuple[float, ...] | None = None
-    level: float | tuple[float, ...] = 0.0
-    width: str = "bayes"
-    norm: float = 1.0
-    contraction: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.width not in ("bayes", "rkhs"):
-            raise InvalidInput(f"width of EpsilonPAL must be 'bayes' or 'rkhs', got {self.width!r}")
-        if self.prior_deviation is not None:
-            deviation = self._per_metric("prior_deviation", self.prior_deviation)
-            if not np.all(np.asarray(deviation) > 0):
-                raise InvalidInput(f"prior_deviation of EpsilonPAL must be above 0, got {self.prior_deviation!r}")
-            self._set(prior_deviation=deviation)
-        self._set(
-            length_scale=priors.checked("EpsilonPAL", self.kernel, self.length_scale),
-            level=self._per_metric("level", self.level),
-            norm=checks.number("norm of EpsilonPAL", self.norm, least=0.0),
-            contraction=checks.number("contraction of EpsilonPAL", self.contraction, above=0.0),
-        )
+    kernel: str | None = setting(None, choices=priors.KERNELS)
+    length_scale: float | tuple[float, ...] = setting(1.0, above=0.0, one_per="feature")
+    prior_deviation: float | tuple[float, ...] | None = setting(None, above=0.0, one_per="metric")
+    level: float | tuple[float, ...] = setting(0.0, one_per="metric")
+    width: str = setting("bayes", choices=("bayes", "rkhs"))
+    norm: float = setting(1.0, least=0.0)
+    contraction: float = setting(1.0, above=0.0)
 
     @property
     def sound(self) -> bool:
@@ -116,9 +101,7 @@ class EpsilonPAL(Settings):
                 f"contexts and outcomes of EpsilonPAL.fitted must be two samples at least, one row for each, "
                 f"got {len(X)} and {len(Y)} rows"
             )
-        if kernel not in priors.SMOOTHNESS:
-            known = ", ".join(priors.SMOOTHNESS)
-            raise InvalidInput(f"kernel of EpsilonPAL.fitted must be one of {known}, got {kernel!r}")
+        checks.one_of("kernel of EpsilonPAL.fitted", kernel, priors.SMOOTHNESS)
         noise = None if sigma is None else checks.per_metric("sigma of EpsilonPAL.fitted", sigma, Y.shape[1], least=0.0)
         length_scale, columns = _fit(X, Y, kernel, noise)
         deviation, level, fitted_sigma = (tuple(map(float, column)) for column in zip(*columns, strict=True))

@@ -32,6 +32,7 @@ from ..kernels.design_for_means import apportion, gram, optimal_design, span
 from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 #: Where no scale is set: so many sigma. The first round then takes about a dozen samples per dimension.
@@ -51,13 +52,7 @@ class LinearRounds(Settings):
         as if every arm had its own unit vector; None: linear if the problem was stated as linear, else tabular.
     """
 
-    model: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.model not in (None, "linear", "tabular"):
-            name = type(self).__name__
-            raise InvalidInput(f"model of {name} must be 'linear', 'tabular' or None, got {self.model!r}")
+    model: str | None = setting(None, choices=("linear", "tabular"))
 
 
 @dataclass(frozen=True)
@@ -70,18 +65,8 @@ class GEGE(LinearRounds):
         per metric. A wrong one costs samples, not correctness. None: 16 sigma; with the published constants 1.
     """
 
-    constants: str = "sound"
-    scale: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.constants not in ("sound", "published"):
-            raise InvalidInput(f"constants of GEGE must be 'sound' or 'published', got {self.constants!r}")
-        if self.scale is not None:
-            scale = self._per_metric("scale", self.scale)
-            if not np.all(np.asarray(scale) > 0.0):
-                raise InvalidInput(f"scale of GEGE must be above 0, got {self.scale!r}")
-            self._set(scale=scale)
+    constants: str = setting("sound", choices=("sound", "published"))
+    scale: float | tuple[float, ...] | None = setting(None, above=0.0, one_per="metric")
 
     @property
     def sound(self) -> bool:

@@ -30,6 +30,7 @@ from ..kernels.draws import draw_index
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 
@@ -50,22 +51,11 @@ class KernelUCB(Settings):
         outcomes allow.
     """
 
-    kernel: str | None = None
-    length_scale: float | tuple[float, ...] = 1.0
-    regularisation: float = 1.0
-    exploration: float | tuple[float, ...] | None = None
-    norm: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(
-            length_scale=priors.checked("KernelUCB", self.kernel, self.length_scale),
-            regularisation=checks.number("regularisation of KernelUCB", self.regularisation, above=0.0),
-        )
-        if self.exploration is not None:
-            self._set(exploration=self._per_metric("exploration", self.exploration))
-        if self.norm is not None:
-            self._set(norm=self._per_metric("norm", self.norm))
+    kernel: str | None = setting(None, choices=priors.KERNELS)
+    length_scale: float | tuple[float, ...] = setting(1.0, above=0.0, one_per="feature")
+    regularisation: float = setting(1.0, above=0.0)
+    exploration: float | tuple[float, ...] | None = setting(None, one_per="metric")
+    norm: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
 
 class KernelUCBOptions(NamedTuple):

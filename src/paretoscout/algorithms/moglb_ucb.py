@@ -33,6 +33,7 @@ from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
 from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 #: The factor in front of the logarithm of gamma: what the proof needs, and what is printed.
@@ -54,24 +55,11 @@ class MoglbUCB(Settings):
     width_scale: factor on the radius. The radius is wide; below 1 the bound on the regret is void.
     """
 
-    radius: str = "sound"
-    theta_max: float | None = None
-    reward_bound: float | tuple[float, ...] | None = None
-    regularisation: float = 1.0
-    width_scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius not in FACTORS:
-            raise InvalidInput(f"radius of MoglbUCB must be 'sound' or 'published', got {self.radius!r}")
-        self._set(
-            regularisation=checks.number("regularisation of MoglbUCB", self.regularisation, least=1.0),
-            width_scale=checks.number("width_scale of MoglbUCB", self.width_scale, above=0.0),
-        )
-        if self.theta_max is not None:
-            self._set(theta_max=checks.number("theta_max of MoglbUCB", self.theta_max, least=0.0))
-        if self.reward_bound is not None:
-            self._set(reward_bound=self._per_metric("reward_bound", self.reward_bound))
+    radius: str = setting("sound", choices=tuple(FACTORS))
+    theta_max: float | None = setting(None, least=0.0)
+    reward_bound: float | tuple[float, ...] | None = setting(None, one_per="metric")
+    regularisation: float = setting(1.0, least=1.0)
+    width_scale: float = setting(1.0, above=0.0)
 
 
 class MoglbUCBOptions(NamedTuple):

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, dominator, strongest, verdicts_with_rivals
 from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import ball_around_box, karagozlu_ball
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 
@@ -30,12 +30,7 @@ class PaVeBa(Settings):
         each metric, correlated or not; "published": that of the paper, whatever the number of metrics.
     """
 
-    radius: str = "box"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius not in ("box", "published"):
-            raise InvalidInput(f"radius of PaVeBa must be 'box' or 'published', got {self.radius!r}")
+    radius: str = setting("box", choices=("box", "published"))
 
     @property
     def sound(self) -> bool:

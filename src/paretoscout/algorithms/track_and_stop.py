@@ -30,8 +30,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
 from ..kernels.alternatives import (
     Search,
     cost_to_fall,
@@ -47,6 +45,7 @@ from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verd
 from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import crepon_threshold, effective_count, glr_threshold, normal_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 #: Scale of the mixtures: thresholds are lowest at some dozens of samples of an arm.
@@ -70,15 +69,8 @@ class TrackAndStop(Settings):
     every: samples between two steps of the weights; None: one step per 16 arms.
     """
 
-    stopping: str = "valid"
-    every: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.stopping not in ("valid", "published"):
-            raise InvalidInput(f"stopping of TrackAndStop must be 'valid' or 'published', got {self.stopping!r}")
-        if self.every is not None:
-            self._set(every=checks.whole("every of TrackAndStop", self.every, least=1))
+    stopping: str = setting("valid", choices=("valid", "published"))
+    every: int | None = setting(None, least=1, whole=True)
 
     @property
     def sound(self) -> bool:

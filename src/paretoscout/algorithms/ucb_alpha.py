@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
 from ..kernels import widths
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, verdicts_with_rivals
 from ..kernels.dispatch import NO_TICKET, Verdicts
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
 from .registry import register
 
 
@@ -32,14 +31,8 @@ class UCBAlpha(Settings):
         delta is not the probability of error where there are many arms.
     """
 
-    alpha: float = 3.0
-    radius: str = "union"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(alpha=checks.number("alpha of UCBAlpha", self.alpha, least=1.0))
-        if self.radius not in ("union", "published"):
-            raise InvalidInput(f"radius of UCBAlpha must be 'union' or 'published', got {self.radius!r}")
+    alpha: float = setting(3.0, least=1.0)
+    radius: str = setting("union", choices=("union", "published"))
 
     @property
     def sound(self) -> bool:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ... import checks
 from ...errors import InvalidInput
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.compile import allocating_kernel, kernel
@@ -31,9 +30,10 @@ from ...kernels.design_for_differences import (
 from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.widths import ridge_radius
 from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts
-from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
+from .linear_arms import BEST_ARM, LINEAR, contexts_of, shift_of
 
 #: Weights of a combination of arms below this are rounding.
 NO_WEIGHT = 1e-9
@@ -52,19 +52,10 @@ class LinGapE(Settings):
         1 - delta / K^2, which is wider than need be.
     """
 
-    rule: str = "greedy"
-    ridge: float = 1.0
-    theta_max: float | None = None
-    constants: str = "sound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.rule, str) or self.rule not in ("greedy", "ratio"):
-            raise InvalidInput(f"rule of LinGapE must be 'greedy' or 'ratio', got {self.rule!r}")
-        self._set(ridge=checked_ridge(self, self.ridge))
-        if self.theta_max is not None:
-            self._set(theta_max=checks.number("theta_max of LinGapE", self.theta_max, least=0.0))
-        checked_constants(self, self.constants)
+    rule: str = setting("greedy", choices=("greedy", "ratio"))
+    ridge: float = setting(1.0, above=0.0)
+    theta_max: float | None = setting(None, least=0.0)
+    constants: str = setting("sound", choices=("sound", "published"))
 
 
 class LinGapEOptions(NamedTuple):

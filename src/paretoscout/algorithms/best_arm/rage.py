@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ... import checks
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import DOMINATED, UNDECIDED, return_best
@@ -28,9 +27,10 @@ from ...kernels.design_for_differences import (
 from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.widths import repeated_design
 from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts, keep_undecided, leader_of
-from .linear_arms import BEST_ARM, LINEAR, checked_constants, contexts_of, spanning_arms
+from .linear_arms import BEST_ARM, LINEAR, contexts_of, spanning_arms
 
 #: No phase has more samples than this: a number that is never reached, and that can still be counted.
 MOST_SAMPLES = 1e15
@@ -46,17 +46,9 @@ class RAGE(Settings):
         delta / t^2, which sums to 1.64 delta.
     """
 
-    unit: float = 1.0
-    rounding: float = 0.1
-    constants: str = "sound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(
-            unit=checks.number("unit of RAGE", self.unit, above=0.0),
-            rounding=checks.number("rounding of RAGE", self.rounding, above=0.0),
-        )
-        checked_constants(self, self.constants)
+    unit: float = setting(1.0, above=0.0)
+    rounding: float = setting(0.1, above=0.0)
+    constants: str = setting("sound", choices=("sound", "published"))
 
     @property
     def sound(self) -> bool:

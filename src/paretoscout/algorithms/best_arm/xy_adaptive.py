@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ... import checks
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import DOMINATED, UNDECIDED, return_best
@@ -31,6 +30,7 @@ from ...kernels.design_for_differences import (
 from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.widths import repeated_design
 from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts, keep_undecided, leader_of
 from .linear_arms import BEST_ARM, LINEAR, contexts_of, spanning_arms
@@ -44,11 +44,7 @@ class XYAdaptive(Settings):
     alpha: to which part of its last value the largest variance falls in a phase.
     """
 
-    alpha: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(alpha=checks.number("alpha of XYAdaptive", self.alpha, above=0.0, below=1.0))
+    alpha: float = setting(0.1, above=0.0, below=1.0)
 
 
 class XYAdaptiveOptions(NamedTuple):

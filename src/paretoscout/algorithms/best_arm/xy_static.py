@@ -31,9 +31,10 @@ from ...kernels.design_for_differences import (
 from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.widths import repeated_design, soare_design
 from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts
-from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
+from .linear_arms import BEST_ARM, LINEAR, contexts_of, shift_of
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,8 @@ class GAllocation(Settings):
     constants: "sound", derived by a union over samples and pairs; or "published", valid too but about twice as wide.
     """
 
-    ridge: float = 1.0
-    constants: str = "sound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(ridge=checked_ridge(self, self.ridge))
-        checked_constants(self, self.constants)
+    ridge: float = setting(1.0, above=0.0)
+    constants: str = setting("sound", choices=("sound", "published"))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from ... import checks
 from ...errors import InvalidInput
 from ..contract import Algorithm, Settings, Setup
+from ..ranges import setting
 from ..registry import register
 from . import linear, robust, tabular
 
@@ -34,26 +35,18 @@ class Scout(Settings):
         scale.
     """
 
-    regret_weight: float = 0.5
-    model: str | None = None
-    misfit: float | tuple[float, ...] = 0.0
-    noise: str = "given"
+    regret_weight: float = setting(0.5, least=0.0, most=1.0)
+    model: str | None = setting(None, choices=("tabular", "linear", "robust"))
+    misfit: float | tuple[float, ...] = setting(0.0, one_per="metric")
+    noise: str = setting("given", choices=("given", "unknown"))
 
     def __post_init__(self) -> None:
+        misfit = self.misfit
         super().__post_init__()
-        weight = checks.number("regret_weight of Scout", self.regret_weight, least=0.0)
-        if weight > 1.0:
-            raise InvalidInput(f"regret_weight of Scout must be from 0 to 1, got {self.regret_weight!r}")
-        if self.model not in (None, "tabular", "linear", "robust"):
-            raise InvalidInput(f"model of Scout must be 'tabular', 'linear', 'robust' or None, got {self.model!r}")
-        misfit = self._per_metric("misfit", self.misfit)
-        if np.any(misfit) and self.model != "robust":
-            raise InvalidInput(f"misfit of Scout must go with model='robust', got {self.misfit!r} with {self.model!r}")
-        if not isinstance(self.noise, str) or self.noise not in ("given", "unknown"):
-            raise InvalidInput(f"noise of Scout must be 'given' or 'unknown', got {self.noise!r}")
+        if np.any(self.misfit) and self.model != "robust":
+            raise InvalidInput(f"misfit of Scout must go with model='robust', got {misfit!r} with {self.model!r}")
         if self.noise == "unknown" and self.sigma is not None:
             raise InvalidInput(f"sigma of Scout must be left out where its noise is 'unknown', got {self.sigma!r}")
-        self._set(regret_weight=weight, misfit=misfit)
 
     @property
     def knows_noise(self) -> bool:
