@@ -56,19 +56,13 @@ from numpy.typing import ArrayLike, NDArray
 from . import checks
 from .errors import InvalidInput
 from .kernels.arrays import BoolArray, FloatArray, IntArray
-from .kernels.dr_mix import (
+from .kernels.dr_mix import ROUND, STALE, context_options, empty_sums, linear_basis, rank, reserve
+from .kernels.estimator_state import (
     DRAWN,
-    ROUND,
-    STALE,
     EstimatorOptions,
     EstimatorState,
-    context_options,
     draw_arm,
-    empty_sums,
     estimate,
-    linear_basis,
-    rank,
-    reserve,
     update,
     update_all,
 )
