@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "streams": set(),
     "algorithms": {"checks", "errors", "kernels"},
     "estimators": {"checks", "errors", "kernels", "streams"},
+    "extend": {"algorithms", "errors", "kernels"},
     "environments": {"kernels", "problem"},
     "frames": {"checks", "errors", "kernels", "shown"},
     "problems": {"checks", "errors", "frames", "kernels", "problem"},

@@ -30,6 +30,7 @@ def test_every_setting_declares_what_it_may_be(name: str, field: str, default: A
     assert allowed is not None
     what = f"{field} of {algorithms.get(name).settings.__name__}"
     assert allowed.check(what, default) == default
+    wrong: Any
     for wrong in ({}, [[1.0]], "no such thing", np.nan, True):
         with pytest.raises(InvalidInput, match=f"^{what} must be "):
             algorithms.get(name).settings(**{field: wrong})

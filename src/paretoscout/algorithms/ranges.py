@@ -14,7 +14,7 @@ paretoscout.errors.InvalidInput: rule of Mine must be 'greedy' or 'ratio', got '
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -75,9 +75,9 @@ class Range:
             return checks.listed(self.choices, or_none=self.none)
         words = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
         limits = " and ".join(f"{word} {limit:g}" for word, limit in words.items() if limit is not None)
-        per = f", one or one per {self.one_per}" if self.one_per else ""
-        text = f"a {'whole ' if self.whole else ''}number {limits}".rstrip() + per
-        return text + (", or None" if self.none else "")
+        each = "whole number" if self.whole else "number"
+        number = f"one {each} or one per {self.one_per}," if self.one_per else f"a {each}"
+        return f"{number} {limits}{', or None' if self.none else ''}"
 
 
 def setting(
@@ -106,12 +106,12 @@ def setting(
         choices=choices,
         none=default is None,
     )
-    return cast(T, field(default=default, metadata={"range": allowed}))
+    return field(default=default, metadata={"range": allowed})
 
 
 def settings_of(settings: Any) -> list[tuple[str, Any, Range | None]]:
     """Return name, default and range of all fields of a settings class, those that all algorithms have last."""
-    ordered = sorted(fields(settings), key=lambda each: each.kw_only)
+    ordered = sorted(fields(settings), key=lambda each: each.kw_only is True)
     return [(each.name, each.default, each.metadata.get("range")) for each in ordered]
 
 
