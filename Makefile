@@ -13,7 +13,7 @@ SLOW := audit bench compile docs reproduce study_trust
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench leaderboard contexts examples clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -55,6 +55,9 @@ leaderboard: $(VENV)/installed-dev
 
 contexts: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.real_contexts --json out/real-contexts.json --picture docs/images/real-contexts.png
+
+algorithms: $(VENV)/installed-dev
+	$(BIN)/python tools/algorithms_page.py
 
 examples: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.examples

@@ -199,7 +199,7 @@ def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:
 
 def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Path) -> None:
     """Processes share a cache: one with somebody's module, one after an edit of it, one without it."""
-    document = (PACKAGE.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    document = (PACKAGE.parent.parent / "docs" / "algorithms.md").read_text(encoding="utf-8")
     code = re.findall(r"^```python\n(.*?)^```", document, re.M | re.S)[0]
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     call = """

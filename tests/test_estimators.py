@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from paretoscout.algorithms import PFIwR, Setup
 from paretoscout.errors import InvalidInput
 from paretoscout.estimators import DRMix, DRRidge, Estimator, ExplorationMixed, LeastSquares, Ridge, estimate, update
-from paretoscout.kernels import dr_mix
+from paretoscout.kernels import dr_mix, estimator_state
 from paretoscout.kernels.compile import kernel
 from paretoscout.kernels.decisions import DOMINATED
 from paretoscout.session import Session
@@ -217,7 +217,7 @@ def test_the_estimates_are_those_that_pfiwr_decides_by(kind: str, imputation: st
         outcome = contexts[question.arm] @ theta + 0.1 * noise.standard_normal(2)
         session.tell(question, outcome)
         for one in (estimator, mixed):
-            dr_mix.take_in(one.state, one.options, question.arm, outcome, question.ticket)
+            estimator_state.take_in(one.state, one.options, question.arm, outcome, question.ticket)
         kinds.add((question.ticket[dr_mix.EXPLORES], question.ticket[dr_mix.MATCHES]))
         if t % 10 == 0:
             verdicts = session.verdicts()

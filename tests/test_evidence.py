@@ -13,7 +13,9 @@ from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 import paretoscout as ps
-from paretoscout.algorithms import Scout, scout_linear, scout_tabular
+from paretoscout.algorithms import Scout
+from paretoscout.algorithms.scout import linear as scout_linear
+from paretoscout.algorithms.scout import tabular as scout_tabular
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.evidence import (
     half_normal_exponent,

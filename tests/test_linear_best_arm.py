@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import paretoscout as ps
 from paretoscout.algorithms import RAGE, GAllocation, LinGapE, Settings, Setup, XYAdaptive, XYAllocation, get
-from paretoscout.algorithms.linear_arms import contexts_of, spanning_arms
-from paretoscout.algorithms.lingape import least_combination, ratios_of
+from paretoscout.algorithms.best_arm.linear_arms import contexts_of, spanning_arms
+from paretoscout.algorithms.best_arm.lingape import least_combination, ratios_of
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, FRONT
 from paretoscout.kernels.design_for_differences import (

@@ -13,8 +13,10 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 import paretoscout as ps
-from paretoscout.algorithms import Scout, scout_linear, scout_robust
+from paretoscout.algorithms import Scout
 from paretoscout.algorithms.registry import resolve
+from paretoscout.algorithms.scout import linear as scout_linear
+from paretoscout.algorithms.scout import robust as scout_robust
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from paretoscout.session import Session

@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import binom
 
 import paretoscout as ps
-from paretoscout.algorithms import MultiPFI, Scout, Setup, Uniform, scout_linear
+from paretoscout.algorithms import MultiPFI, Scout, Setup, Uniform
 from paretoscout.algorithms.registry import resolve
+from paretoscout.algorithms.scout import linear as scout_linear
 from paretoscout.errors import InvalidInput, NotSupported
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session

@@ -10,7 +10,11 @@ import numpy.typing as npt
 import pytest
 from naive_scout import BEATEN, ESCAPES, Array, NaiveLinearScout, NaiveRobustScout, NaiveScout
 
-from paretoscout.algorithms import Scout, Setup, scout_linear, scout_robust, scout_tabular
+from paretoscout.algorithms import Scout, Setup
+from paretoscout.algorithms.scout import linear as scout_linear
+from paretoscout.algorithms.scout import robust as scout_robust
+from paretoscout.algorithms.scout import tabular as scout_tabular
+from paretoscout.kernels import noise
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session
 
@@ -98,7 +102,7 @@ def tabular_twin(case: Case, options: scout_tabular.ScoutOptions, delta: float |
         weights=np.exp(options.log_weights),
         rates=options.rates,
         by_pilot=options.by_pilot,
-        few=scout_tabular.FEW,
+        few=noise.FEW,
     )
 
 
@@ -206,7 +210,7 @@ def same_evidence(
     for metric in range(twin.L):
         for shift in (0.0, float(twin.eps[metric])):
             expected = twin.evidence(k, j, metric, shift)
-            got = scout_tabular.pair_evidence(state, options, k, j, metric, shift, -np.inf)
+            got = noise.pair_evidence(state, options, k, j, metric, shift, -np.inf)
             if twin.noise(metric) == "normal":
                 assert got <= expected + 1e-9
                 assert got >= expected - 0.05 * (1 + abs(expected))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,29 @@ def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
         limit = "" if most == 2**62 else f" and at most {most}"
         raise InvalidInput(f"{what} must be a whole number, at least {least}{limit}, got {got(value)}")
     return int(value)
+
+
+def listed(choices: Collection[str], *, or_none: bool = False) -> str:
+    """Return what can be chosen, for a message.
+
+    >>> listed(("a", "b")), listed(("a", "b"), or_none=True)
+    ("'a' or 'b'", "'a', 'b' or None")
+    """
+    if len(choices) > 3:
+        return f"one of {', '.join(choices)}{' or None' if or_none else ''}"
+    *first, last = [*(f"'{choice}'" for choice in choices), *(["None"] if or_none else [])]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def one_of(what: str, value: Any, choices: Collection[str], *, or_none: bool = False) -> Any:
+    """Return `value`, if it is one of the texts that can be chosen, or None where that is allowed.
+
+    >>> one_of("radius of APE", "mixture", ("mixture", "kaufmann-koolen"))
+    'mixture'
+    """
+    if (isinstance(value, str) and value in choices) or (or_none and value is None):
+        return value
+    raise InvalidInput(f"{what} must be {listed(choices, or_none=or_none)}, got {got(value)}")
 
 
 def goal(value: Any) -> str | int:

@@ -57,19 +57,13 @@ from . import checks
 from .defaults import DELTA
 from .errors import InvalidInput
 from .kernels.arrays import BoolArray, FloatArray, IntArray
-from .kernels.dr_mix import (
+from .kernels.dr_mix import ROUND, STALE, context_options, empty_sums, linear_basis, rank, reserve
+from .kernels.estimator_state import (
     DRAWN,
-    ROUND,
-    STALE,
     EstimatorOptions,
     EstimatorState,
-    context_options,
     draw_arm,
-    empty_sums,
     estimate,
-    linear_basis,
-    rank,
-    reserve,
     update,
     update_all,
 )
@@ -110,8 +104,7 @@ class Estimator:
         seed: int = 0,
     ) -> None:
         name = type(self).__name__
-        if imputation not in ("latest", "frozen"):
-            raise InvalidInput(f"imputation of {name} must be 'latest' or 'frozen', got {imputation!r}")
+        checks.one_of(f"imputation of {name}", imputation, ("latest", "frozen"))
         self.contexts = checks.table(f"contexts of {name}", contexts, "(K, d)")
         K, d = self.contexts.shape
         L = checks.whole(f"n_metrics of {name}", n_metrics, least=1)

@@ -15,10 +15,12 @@ from .. import checks
 from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, name_rivals
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, verdicts_with_rivals
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import kaufmann_koolen_price, kaufmann_koolen_terms, mixture_terms, pair_width, tuned_rho
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -33,20 +35,10 @@ class APE(Settings):
         more. Both in the metrics' own units, one number or one per metric.
     """
 
-    radius: str = "mixture"
-    sharpest_at: float = 100.0
-    eps1: float | tuple[float, ...] | None = None
-    eps2: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius not in ("mixture", "kaufmann-koolen"):
-            raise InvalidInput(f"radius of APE must be 'mixture' or 'kaufmann-koolen', got {self.radius!r}")
-        self._set(sharpest_at=checks.number("sharpest_at of APE", self.sharpest_at, above=0.0))
-        for name in ("eps1", "eps2"):
-            value = getattr(self, name)
-            if value is not None:
-                self._set(**{name: self._per_metric(name, value)})
+    radius: str = setting("mixture", choices=("mixture", "kaufmann-koolen"))
+    sharpest_at: float = setting(100.0, above=0.0)
+    eps1: float | tuple[float, ...] | None = setting(None, one_per="metric")
+    eps2: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
 
 class APEOptions(NamedTuple):
@@ -56,7 +48,7 @@ class APEOptions(NamedTuple):
     price: float  # of the widths, see `pair_width`
     rho: float  # of the mixture; 0: Kaufmann and Koolen
     wanted: int  # number of arms that are asked for, or one of those below
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class APEState(NamedTuple):
@@ -118,7 +110,6 @@ def init(settings: APE, setup: Setup) -> tuple[APEState, APEOptions]:
         price=-2.0 * math.log(alpha) if mixture else 2.0 * kaufmann_koolen_price(alpha, 2),
         rho=tuned_rho(settings.sharpest_at, math.sqrt(alpha)) if mixture else 0.0,
         wanted=setup.goal if isinstance(setup.goal, int) else {"front": ALL, "cover": COVER}[setup.goal],
-        no_ticket=np.empty(0),
     )
     return state, options
 
@@ -346,12 +337,11 @@ def verdicts(state: APEState, options: APEOptions) -> Verdicts:
             unit = math.sqrt((options.price + state.spent[k] + partner) * state.spread[k])
             for metric in range(L):
                 radii[k, metric] = options.sigma[metric] * unit
-    rival = state.beaten_by.copy()
+    beaten_by = state.beaten_by.copy()
     for k in range(K):
         if state.status[k] == FRONT:
-            rival[k] = -1
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.counts.copy())
+            beaten_by[k] = -1
+    return verdicts_with_rivals(state.status, beaten_by, state.means.copy(), radii, state.counts)
 
 
 @kernel
@@ -383,3 +373,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,14 @@ class BoBWLilUCB(Settings):
     gamma: smaller explores more: the best arm is named more surely, at more regret. The paper tries 1e-7 to 0.1.
     """
 
-    gamma: float = 1e-4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(gamma=checks.number("gamma of BoBWLilUCB", self.gamma, above=0.0, below=1.0))
+    gamma: float = setting(1e-4, above=0.0, below=1.0)
 
 
 class BoBWLilUCBOptions(NamedTuple):
     sigma: float
     gamma: float
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class BoBWLilUCBState(NamedTuple):
@@ -62,7 +59,7 @@ def init(settings: BoBWLilUCB, setup: Setup) -> tuple[BoBWLilUCBState, BoBWLilUC
     )
     sigma = float(setup.known_sigma("bobw-lilucb")[0])
     budget = setup.enough_budget("bobw-lilucb", K)
-    return state, BoBWLilUCBOptions(sigma, settings.gamma, budget, np.empty(0))
+    return state, BoBWLilUCBOptions(sigma, settings.gamma, budget)
 
 
 @kernel
@@ -129,3 +126,5 @@ ALGORITHM = Algorithm(
     one_metric=True,
     uses_eps=False,
 )
+
+register(ALGORITHM)

@@ -12,6 +12,7 @@ from .. import checks
 from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.dispatch import Basis, Verdicts, implement
+from .ranges import check_settings, setting
 from .states import declare
 
 #: What of delta goes to the arms there are at the beginning; of the rest, the r-th addition of arms gets RESERVE / 2^r.
@@ -87,8 +88,7 @@ class Setup:
         checked["goal"] = checks.goal(self.goal)
         if self.budget is not None:
             checked["budget"] = checks.whole("budget of a setup", self.budget, least=1)
-        if self.link not in ("identity", "logistic"):
-            raise InvalidInput(f"link of a setup must be 'identity' or 'logistic', got {self.link!r}")
+        checks.one_of("link of a setup", self.link, ("identity", "logistic"))
         if self.theta_max is not None:
             checked["theta_max"] = checks.number("theta_max of a setup", self.theta_max, least=0.0)
         for name, value in checked.items():
@@ -131,16 +131,15 @@ class Setup:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of an algorithm, each a frozen dataclass that checks its own ranges.
+    """Base of the settings of an algorithm, each a frozen dataclass that declares its ranges, see `ranges.py`.
 
     sigma: noise scale to assume, in the metrics' own units, one number or one per metric; None: that of the problem.
     """
 
-    sigma: float | tuple[float, ...] | None = None
+    sigma: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
     def __post_init__(self) -> None:
-        if self.sigma is not None:
-            self._set(sigma=self._per_metric("sigma", self.sigma))
+        check_settings(self)
 
     @property
     def knows_noise(self) -> bool:
@@ -151,18 +150,6 @@ class Settings:
     def sound(self) -> bool:
         """Whether the algorithm's guarantee holds with these settings; False for published constants that void it."""
         return True
-
-    def _per_metric(self, name: str, value: Any) -> float | tuple[float, ...]:
-        """Return a setting in the metrics' own units, one number or one per metric, none of them negative."""
-        what = f"{name} of {type(self).__name__}"
-        if np.ndim(value) == 1 and len(value):
-            return tuple(checks.number(what, each, least=0.0) for each in value)
-        return checks.number(what, value, least=0.0)
-
-    def _set(self, **values: Any) -> None:
-        """Store checked values as plain numbers: settings are compared, shown and saved."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -249,8 +236,7 @@ class Algorithm:
     links: tuple[str, ...] = ("identity",)  # how means may depend on contexts
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidInput(f"kind of algorithm {self.name!r} must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        checks.one_of(f"kind of algorithm {self.name!r}", self.kind, KINDS)
 
     @property
     def needs_budget(self) -> bool:

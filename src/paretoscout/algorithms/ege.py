@@ -16,9 +16,10 @@ import numpy as np
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class EGEOptions(NamedTuple):
     targets: IntArray  # (R,) samples that each arm still in has at the end of each round
     keeps: IntArray  # (R,) how many arms stay in after it
     unit: FloatArray  # (L,) what differences in each metric are measured in
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class EGEState(NamedTuple):
@@ -106,7 +107,7 @@ def start(setup: Setup, plan: tuple[Sequence[int], Sequence[int]]) -> tuple[EGES
     if setup.sigma is not None and (largest := setup.known_sigma("ege")).min() > 0.0:
         unit = largest / largest.max()  # differences count by how many deviations they are
     targets, keeps = (np.array(part, np.int64) for part in plan)
-    return state, EGEOptions(targets, keeps, unit, np.empty(0))
+    return state, EGEOptions(targets, keeps, unit)
 
 
 @kernel
@@ -236,3 +237,6 @@ SH = replace(
     settings=EGESH,
     init=init_sh,
 )
+
+register(SR)
+register(SH)

@@ -38,15 +38,17 @@ from ..kernels.decisions import (
     FRONT,
     UNDECIDED,
     dominator,
-    name_rivals,
     strongest,
     surely_covers,
     surely_escapes,
+    verdicts_with_rivals,
 )
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 #: The default prior deviation, in deviations of the noise: one sample outweighs it ten thousand times.
 WEAK = 100.0
@@ -71,29 +73,13 @@ class EpsilonPAL(Settings):
     contraction: beta_t is divided by it. Published experiments take 9; above 1 nothing is guaranteed.
     """
 
-    kernel: str | None = None
-    length_scale: float | tuple[float, ...] = 1.0
-    prior_deviation: float | tuple[float, ...] | None = None
-    level: float | tuple[float, ...] = 0.0
-    width: str = "bayes"
-    norm: float = 1.0
-    contraction: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.width not in ("bayes", "rkhs"):
-            raise InvalidInput(f"width of EpsilonPAL must be 'bayes' or 'rkhs', got {self.width!r}")
-        if self.prior_deviation is not None:
-            deviation = self._per_metric("prior_deviation", self.prior_deviation)
-            if not np.all(np.asarray(deviation) > 0):
-                raise InvalidInput(f"prior_deviation of EpsilonPAL must be above 0, got {self.prior_deviation!r}")
-            self._set(prior_deviation=deviation)
-        self._set(
-            length_scale=priors.checked("EpsilonPAL", self.kernel, self.length_scale),
-            level=self._per_metric("level", self.level),
-            norm=checks.number("norm of EpsilonPAL", self.norm, least=0.0),
-            contraction=checks.number("contraction of EpsilonPAL", self.contraction, above=0.0),
-        )
+    kernel: str | None = setting(None, choices=priors.KERNELS)
+    length_scale: float | tuple[float, ...] = setting(1.0, above=0.0, one_per="feature")
+    prior_deviation: float | tuple[float, ...] | None = setting(None, above=0.0, one_per="metric")
+    level: float | tuple[float, ...] = setting(0.0, one_per="metric")
+    width: str = setting("bayes", choices=("bayes", "rkhs"))
+    norm: float = setting(1.0, least=0.0)
+    contraction: float = setting(1.0, above=0.0)
 
     @property
     def sound(self) -> bool:
@@ -115,9 +101,7 @@ class EpsilonPAL(Settings):
                 f"contexts and outcomes of EpsilonPAL.fitted must be two samples at least, one row for each, "
                 f"got {len(X)} and {len(Y)} rows"
             )
-        if kernel not in priors.SMOOTHNESS:
-            known = ", ".join(priors.SMOOTHNESS)
-            raise InvalidInput(f"kernel of EpsilonPAL.fitted must be one of {known}, got {kernel!r}")
+        checks.one_of("kernel of EpsilonPAL.fitted", kernel, priors.SMOOTHNESS)
         noise = None if sigma is None else checks.per_metric("sigma of EpsilonPAL.fitted", sigma, Y.shape[1], least=0.0)
         length_scale, columns = _fit(X, Y, kernel, noise)
         deviation, level, fitted_sigma = (tuple(map(float, column)) for column in zip(*columns, strict=True))
@@ -169,7 +153,7 @@ class EpsilonPALOptions(NamedTuple):
     bayes: bool  # whether means are drawn from the prior
     norm: float  # else: a bound on their norm
     contraction: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class EpsilonPALState(NamedTuple):
@@ -220,7 +204,6 @@ def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPA
         bayes=settings.width == "bayes",
         norm=float(settings.norm),
         contraction=float(settings.contraction),
-        no_ticket=np.empty(0),
     )
     state = EpsilonPALState(
         covariances=np.array([shape + common**2 for _, common in groups]),
@@ -372,9 +355,7 @@ def discard(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
 @allocating_kernel
 def verdicts(state: EpsilonPALState, options: EpsilonPALOptions) -> Verdicts:
     """Estimates are the centres of the boxes."""
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.values, state.radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.values.copy(), state.radii.copy(), state.counts.copy())
+    return verdicts_with_rivals(state.status, state.beaten_by, state.values.copy(), state.radii.copy(), state.counts)
 
 
 @kernel
@@ -410,3 +391,5 @@ ALGORITHM = Algorithm(
     kind="cover",
     setting="arms with features, a Gaussian process",
 )
+
+register(ALGORITHM)

@@ -27,11 +27,13 @@ from ..errors import InvalidInput
 from ..kernels.algebra import factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verdicts
 from ..kernels.design_for_means import apportion, gram, optimal_design, span
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.empirical_gaps import empirical_gaps
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 #: Where no scale is set: so many sigma. The first round then takes about a dozen samples per dimension.
 SCALE_IN_SIGMA = 16.0
@@ -50,13 +52,7 @@ class LinearRounds(Settings):
         as if every arm had its own unit vector; None: linear if the problem was stated as linear, else tabular.
     """
 
-    model: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.model not in (None, "linear", "tabular"):
-            name = type(self).__name__
-            raise InvalidInput(f"model of {name} must be 'linear', 'tabular' or None, got {self.model!r}")
+    model: str | None = setting(None, choices=("linear", "tabular"))
 
 
 @dataclass(frozen=True)
@@ -69,18 +65,8 @@ class GEGE(LinearRounds):
         per metric. A wrong one costs samples, not correctness. None: 16 sigma; with the published constants 1.
     """
 
-    constants: str = "sound"
-    scale: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.constants not in ("sound", "published"):
-            raise InvalidInput(f"constants of GEGE must be 'sound' or 'published', got {self.constants!r}")
-        if self.scale is not None:
-            scale = self._per_metric("scale", self.scale)
-            if not np.all(np.asarray(scale) > 0.0):
-                raise InvalidInput(f"scale of GEGE must be above 0, got {self.scale!r}")
-            self._set(scale=scale)
+    constants: str = setting("sound", choices=("sound", "published"))
+    scale: float | tuple[float, ...] | None = setting(None, above=0.0, one_per="metric")
 
     @property
     def sound(self) -> bool:
@@ -98,7 +84,7 @@ class GEGEOptions(NamedTuple):
     rounds: int  # with a budget: how many rounds there are; 0: as many as it takes
     per_round: int  # with a budget: samples of a round
     dimension: int  # that all contexts span
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class GEGEState(NamedTuple):
@@ -186,7 +172,6 @@ def start(
         rounds=rounds,
         per_round=budget // max(1, rounds),
         dimension=dimension,
-        no_ticket=np.empty(0),
     )
     state = GEGEState(
         pulls=np.zeros(K, np.int64),
@@ -451,9 +436,7 @@ def verdicts(state: GEGEState, options: GEGEOptions) -> Verdicts:
         for metric in range(L):
             values[k, metric] = state.values[k, metric] * options.units[metric]
             radii[k, metric] = state.radii[k, metric] * options.units[metric] if options.proven else np.inf
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.values, state.radii, state.status)
-    return Verdicts(state.status.copy(), rival, values, radii, state.pulls.copy())
+    return scaled_verdicts(state.status, state.beaten_by, state.values, state.radii, values, radii, state.pulls)
 
 
 @kernel
@@ -485,3 +468,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

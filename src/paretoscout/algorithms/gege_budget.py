@@ -13,6 +13,7 @@ import numpy as np
 
 from . import gege
 from .contract import Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,5 @@ ALGORITHM = replace(
     settings=GEGEBudget,
     init=init,
 )
+
+register(ALGORITHM)

@@ -25,11 +25,13 @@ from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.draws import draw_index
 from ..kernels.posterior import condition, shift_means
 from . import priors
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,11 @@ class KernelUCB(Settings):
         outcomes allow.
     """
 
-    kernel: str | None = None
-    length_scale: float | tuple[float, ...] = 1.0
-    regularisation: float = 1.0
-    exploration: float | tuple[float, ...] | None = None
-    norm: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(
-            length_scale=priors.checked("KernelUCB", self.kernel, self.length_scale),
-            regularisation=checks.number("regularisation of KernelUCB", self.regularisation, above=0.0),
-        )
-        if self.exploration is not None:
-            self._set(exploration=self._per_metric("exploration", self.exploration))
-        if self.norm is not None:
-            self._set(norm=self._per_metric("norm", self.norm))
+    kernel: str | None = setting(None, choices=priors.KERNELS)
+    length_scale: float | tuple[float, ...] = setting(1.0, above=0.0, one_per="feature")
+    regularisation: float = setting(1.0, above=0.0)
+    exploration: float | tuple[float, ...] | None = setting(None, one_per="metric")
+    norm: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
 
 class KernelUCBOptions(NamedTuple):
@@ -74,7 +65,7 @@ class KernelUCBOptions(NamedTuple):
     growing: FloatArray  # (L,) sigma, or 0 where eta is constant
     log_price: float  # 2 log(L / delta)
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class KernelUCBState(NamedTuple):
@@ -105,7 +96,6 @@ def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBOp
         growing=growing,
         log_price=2.0 * math.log(L / setup.delta),
         budget=int(setup.budget or 0),
-        no_ticket=np.empty(0),
     )
     state = KernelUCBState(
         covariance=priors.prior_covariance("kernel-ucb", setup, name, settings.length_scale),
@@ -203,3 +193,5 @@ ALGORITHM = Algorithm(
     kind="regret only",
     setting="arms with features, a kernel",
 )
+
+register(ALGORITHM)

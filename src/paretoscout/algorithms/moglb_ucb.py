@@ -30,9 +30,11 @@ from ..kernels.algebra import add_outer_product, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 #: The factor in front of the logarithm of gamma: what the proof needs, and what is printed.
 FACTORS = {"sound": 4.0, "published": 16.0}
@@ -53,24 +55,11 @@ class MoglbUCB(Settings):
     width_scale: factor on the radius. The radius is wide; below 1 the bound on the regret is void.
     """
 
-    radius: str = "sound"
-    theta_max: float | None = None
-    reward_bound: float | tuple[float, ...] | None = None
-    regularisation: float = 1.0
-    width_scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius not in FACTORS:
-            raise InvalidInput(f"radius of MoglbUCB must be 'sound' or 'published', got {self.radius!r}")
-        self._set(
-            regularisation=checks.number("regularisation of MoglbUCB", self.regularisation, least=1.0),
-            width_scale=checks.number("width_scale of MoglbUCB", self.width_scale, above=0.0),
-        )
-        if self.theta_max is not None:
-            self._set(theta_max=checks.number("theta_max of MoglbUCB", self.theta_max, least=0.0))
-        if self.reward_bound is not None:
-            self._set(reward_bound=self._per_metric("reward_bound", self.reward_bound))
+    radius: str = setting("sound", choices=tuple(FACTORS))
+    theta_max: float | None = setting(None, least=0.0)
+    reward_bound: float | tuple[float, ...] | None = setting(None, one_per="metric")
+    regularisation: float = setting(1.0, least=1.0)
+    width_scale: float = setting(1.0, above=0.0)
 
 
 class MoglbUCBOptions(NamedTuple):
@@ -88,7 +77,7 @@ class MoglbUCBOptions(NamedTuple):
     level: float  # L / delta
     width_scale: float
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class MoglbUCBState(NamedTuple):
@@ -157,7 +146,6 @@ def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBOptio
         level=float(level),
         width_scale=float(settings.width_scale),
         budget=int(setup.budget or 0),
-        no_ticket=np.empty(0),
     )
     state = MoglbUCBState(
         gram=settings.regularisation * np.eye(d),
@@ -348,3 +336,5 @@ ALGORITHM = Algorithm(
     setting="linear or logistic contexts",
     links=("identity", "logistic"),
 )
+
+register(ALGORITHM)

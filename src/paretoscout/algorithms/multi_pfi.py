@@ -19,13 +19,14 @@ from ..kernels.decisions import (
     UNDECIDED,
     dominator,
     may_be_covered,
-    name_rivals,
     strongest,
     surely_escapes,
+    verdicts_with_rivals,
 )
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import auer_box
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class MultiPFIOptions(NamedTuple):
     sigma: FloatArray  # (L,)
     delta: float
     everyone: bool  # pull all arms in every round, also those with a verdict
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class MultiPFIState(NamedTuple):
@@ -78,7 +79,7 @@ def start(setup: Setup, everyone: bool, name: str) -> tuple[MultiPFIState, Multi
         counters=np.array([0, K, K, 0], np.int64),
         scratch=np.zeros(K, np.int64),
     )
-    return state, MultiPFIOptions(setup.eps.copy(), setup.known_sigma(name), float(setup.delta), everyone, np.empty(0))
+    return state, MultiPFIOptions(setup.eps.copy(), setup.known_sigma(name), float(setup.delta), everyone)
 
 
 @kernel
@@ -222,9 +223,7 @@ def verdicts(state: MultiPFIState, options: MultiPFIOptions) -> Verdicts:
             for metric in range(L):
                 means[k, metric] = state.sums[k, metric] / n
                 radii[k, metric] = options.sigma[metric] * unit
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return verdicts_with_rivals(state.status, state.beaten_by, means, radii, state.counts)
 
 
 @kernel
@@ -254,3 +253,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

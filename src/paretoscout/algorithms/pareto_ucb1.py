@@ -14,9 +14,10 @@ import numpy as np
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
 from ..kernels.decisions import undominated_estimates, verdicts_by_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ParetoUCB1Options(NamedTuple):
     sigma: FloatArray  # (L,)
     arms: IntArray  # (K,) all of them
     budget: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class ParetoUCB1State(NamedTuple):
@@ -50,7 +51,7 @@ def init(settings: ParetoUCB1, setup: Setup) -> tuple[ParetoUCB1State, ParetoUCB
         scratch=np.zeros(K, np.int64),
     )
     budget = setup.enough_budget("pareto-ucb1", K)
-    return state, ParetoUCB1Options(setup.known_sigma("pareto-ucb1"), np.arange(K), budget, np.empty(0))
+    return state, ParetoUCB1Options(setup.known_sigma("pareto-ucb1"), np.arange(K), budget)
 
 
 @kernel
@@ -123,3 +124,5 @@ ALGORITHM = Algorithm(
     kind="regret only",
     uses_eps=False,
 )
+
+register(ALGORITHM)

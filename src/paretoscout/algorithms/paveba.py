@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, dominator, name_rivals, strongest
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, dominator, strongest, verdicts_with_rivals
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import ball_around_box, karagozlu_ball
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,7 @@ class PaVeBa(Settings):
         each metric, correlated or not; "published": that of the paper, whatever the number of metrics.
     """
 
-    radius: str = "box"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius not in ("box", "published"):
-            raise InvalidInput(f"radius of PaVeBa must be 'box' or 'published', got {self.radius!r}")
+    radius: str = setting("box", choices=("box", "published"))
 
     @property
     def sound(self) -> bool:
@@ -47,7 +43,7 @@ class PaVeBaOptions(NamedTuple):
     sigma: FloatArray  # (L,)
     delta: float
     published: bool
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class PaVeBaState(NamedTuple):
@@ -87,7 +83,7 @@ def init(settings: PaVeBa, setup: Setup) -> tuple[PaVeBaState, PaVeBaOptions]:
     )
     sigma = setup.known_sigma("paveba")
     published = settings.radius == "published"
-    return state, PaVeBaOptions(setup.eps.copy(), sigma, float(setup.delta), published, np.empty(0))
+    return state, PaVeBaOptions(setup.eps.copy(), sigma, float(setup.delta), published)
 
 
 @kernel
@@ -232,9 +228,7 @@ def verdicts(state: PaVeBaState, options: PaVeBaOptions) -> Verdicts:
             for metric in range(L):
                 means[k, metric] = state.sums[k, metric] / n
                 radii[k, metric] = options.sigma[metric] * unit
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return verdicts_with_rivals(state.status, state.beaten_by, means, radii, state.counts)
 
 
 @kernel
@@ -266,3 +260,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
 from ..errors import InvalidInput
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
@@ -25,10 +24,10 @@ from ..kernels.decisions import (
     FRONT,
     UNDECIDED,
     dominator,
-    name_rivals,
     strongest,
     surely_escapes,
     undominated_estimates,
+    verdicts_with_rivals,
 )
 from ..kernels.dispatch import Verdicts
 from ..kernels.dr_mix import (
@@ -54,6 +53,8 @@ from ..kernels.dr_mix import linear_basis as linear_basis
 from ..kernels.dr_mix import reserve as reserve
 from ..kernels.draws import draw_index
 from .contract import Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 #: C = 6 * 75^2 of the appendix.
 PRINTED_EXPLORATION = 33750.0
@@ -73,23 +74,11 @@ class PFIwR(Settings):
         verdicts are possible, only when they are noticed.
     """
 
-    exploration: float = PRINTED_EXPLORATION
-    theta_max: float | None = None
-    width_scale: float = 1.0
-    imputation: str = "latest"
-    check_every: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.imputation not in ("latest", "frozen"):
-            raise InvalidInput(f"imputation of PFIwR must be 'latest' or 'frozen', got {self.imputation!r}")
-        self._set(
-            exploration=checks.number("exploration of PFIwR", self.exploration, above=0.0),
-            width_scale=checks.number("width_scale of PFIwR", self.width_scale, above=0.0),
-            check_every=checks.whole("check_every of PFIwR", self.check_every, least=1),
-        )
-        if self.theta_max is not None:
-            self._set(theta_max=checks.number("theta_max of PFIwR", self.theta_max, least=0.0))
+    exploration: float = setting(PRINTED_EXPLORATION, above=0.0)
+    theta_max: float | None = setting(None, least=0.0)
+    width_scale: float = setting(1.0, above=0.0)
+    imputation: str = setting("latest", choices=("latest", "frozen"))
+    check_every: int = setting(1, least=1, whole=True)
 
 
 class PFIwROptions(NamedTuple):
@@ -318,9 +307,8 @@ def eliminate(state: PFIwRState, options: PFIwROptions) -> None:
 def verdicts(state: PFIwRState, options: PFIwROptions) -> Verdicts:
     """Estimates of all arms; widths of the last test (of dominated arms: of their last one)."""
     refresh_estimates(state, options)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.estimates, state.radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.estimates.copy(), state.radii.copy(), state.counts.copy())
+    estimates, radii = state.estimates.copy(), state.radii.copy()
+    return verdicts_with_rivals(state.status, state.beaten_by, estimates, radii, state.counts)
 
 
 @kernel
@@ -354,3 +342,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

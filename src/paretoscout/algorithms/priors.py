@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
 from ..errors import InvalidInput, MissingExtra, NotSupported
 from ..kernels.arrays import FloatArray
 from .contract import Setup
@@ -22,16 +21,6 @@ KERNELS = (INDEPENDENT, LINEAR, *SMOOTHNESS)
 MOST_ARMS = 5000
 
 LengthScale = float | tuple[float, ...]
-
-
-def checked(owner: str, kernel: str | None, length_scale: Any) -> LengthScale:
-    """Check the name of a kernel; return its length scale, one number or one per feature."""
-    if kernel is not None and kernel not in KERNELS:
-        raise InvalidInput(f"kernel of {owner} must be one of {', '.join(KERNELS)} or None, got {kernel!r}")
-    what = f"length_scale of {owner}"
-    if np.ndim(length_scale) == 1 and len(length_scale):
-        return tuple(checks.number(what, each, above=0.0) for each in length_scale)
-    return checks.number(what, length_scale, above=0.0)
 
 
 def named(setup: Setup, kernel: str | None) -> str:

@@ -26,16 +26,17 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from .. import checks
 from ..errors import InvalidInput
 from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals, undominated_estimates
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verdicts, undominated_estimates
 from ..kernels.design_for_means import optimal_design, span
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import least_squares, normal_mixture, pair_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 #: Scale of the mixtures behind the intervals, in samples of an arm.
 RHO = 8.0
@@ -59,29 +60,12 @@ class PSIPS(Settings):
     every: samples between two draws; None: one per 16 arms.
     """
 
-    stopping: str = "valid"
-    model: str | None = None
-    widening: float = 0.5
-    exploration: float = 0.5
-    draws: int = 50
-    every: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.stopping not in ("valid", "published"):
-            raise InvalidInput(f"stopping of PSIPS must be 'valid' or 'published', got {self.stopping!r}")
-        if self.model not in (None, "linear", "tabular"):
-            raise InvalidInput(f"model of PSIPS must be 'linear', 'tabular' or None, got {self.model!r}")
-        exploration = checks.number("exploration of PSIPS", self.exploration, above=0.0)
-        if exploration > 1.0:
-            raise InvalidInput(f"exploration of PSIPS must be at most 1, got {self.exploration!r}")
-        self._set(
-            widening=checks.number("widening of PSIPS", self.widening, above=0.0),
-            exploration=exploration,
-            draws=checks.whole("draws of PSIPS", self.draws, least=1),
-        )
-        if self.every is not None:
-            self._set(every=checks.whole("every of PSIPS", self.every, least=1))
+    stopping: str = setting("valid", choices=("valid", "published"))
+    model: str | None = setting(None, choices=("linear", "tabular"))
+    widening: float = setting(0.5, above=0.0)
+    exploration: float = setting(0.5, above=0.0, most=1.0)
+    draws: int = setting(50, least=1, whole=True)
+    every: int | None = setting(None, least=1, whole=True)
 
     @property
     def sound(self) -> bool:
@@ -102,7 +86,7 @@ class PSIPSOptions(NamedTuple):
     exploration: float
     draws: int
     every: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class PSIPSState(NamedTuple):
@@ -168,7 +152,6 @@ def init(settings: PSIPS, setup: Setup) -> tuple[PSIPSState, PSIPSOptions]:
         exploration=settings.exploration,
         draws=settings.draws,
         every=settings.every or math.ceil(K / 16),
-        no_ticket=np.empty(0),
     )
     state = PSIPSState(
         counts=np.zeros(K, np.int64),
@@ -551,9 +534,7 @@ def verdicts(state: PSIPSState, options: PSIPSOptions) -> Verdicts:
             means[k, metric] = state.means[k, metric] * options.units[metric]
             if options.valid and unit < np.inf:
                 radii[k, metric] = unit * options.units[metric]
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
 
 
 @kernel
@@ -586,3 +567,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

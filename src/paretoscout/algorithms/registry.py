@@ -1,31 +1,8 @@
-"""The only list of algorithms. A new one is a file beside this one and a line below."""
+"""All algorithms by their names. The file of each registers it; `__init__.py` has a line for each file."""
 
 from __future__ import annotations
 
 from ..errors import InvalidInput, UnknownName
-from . import (
-    ape,
-    bobw_lilucb,
-    ege,
-    epsilon_pal,
-    gege,
-    gege_budget,
-    kernel_ucb,
-    lingape,
-    moglb_ucb,
-    multi_pfi,
-    pareto_ucb1,
-    paveba,
-    pfiwr,
-    psips,
-    rage,
-    scout,
-    track_and_stop,
-    ucb_alpha,
-    uniform,
-    xy_adaptive,
-    xy_static,
-)
 from .contract import Algorithm, Settings
 
 _algorithms: dict[str, Algorithm] = {}
@@ -37,31 +14,6 @@ def register(algorithm: Algorithm) -> None:
     if known is not None and known is not algorithm:
         raise InvalidInput(f"name of an algorithm must be new, got {algorithm.name!r}, which is taken")
     _algorithms[algorithm.name] = algorithm
-
-
-register(scout.ALGORITHM)
-register(multi_pfi.ALGORITHM)
-register(uniform.ALGORITHM)
-register(pfiwr.ALGORITHM)
-register(ape.ALGORITHM)
-register(paveba.ALGORITHM)
-register(ege.SR)
-register(ege.SH)
-register(pareto_ucb1.ALGORITHM)
-register(ucb_alpha.ALGORITHM)
-register(bobw_lilucb.ALGORITHM)
-register(xy_static.G_ALLOCATION)
-register(xy_static.XY_ALLOCATION)
-register(xy_adaptive.ALGORITHM)
-register(rage.ALGORITHM)
-register(lingape.ALGORITHM)
-register(gege.ALGORITHM)
-register(gege_budget.ALGORITHM)
-register(track_and_stop.ALGORITHM)
-register(psips.ALGORITHM)
-register(epsilon_pal.ALGORITHM)
-register(moglb_ucb.ALGORITHM)
-register(kernel_ucb.ALGORITHM)
 
 
 def available() -> dict[str, str]:

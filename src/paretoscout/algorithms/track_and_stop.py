@@ -30,8 +30,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
 from ..kernels.alternatives import (
     Search,
     cost_to_fall,
@@ -43,10 +41,12 @@ from ..kernels.alternatives import (
 )
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, name_rivals, undominated_estimates
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, margin, scaled_verdicts, undominated_estimates
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from ..kernels.widths import crepon_threshold, effective_count, glr_threshold, normal_mixture
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 #: Scale of the mixtures: thresholds are lowest at some dozens of samples of an arm.
 RHO = 8.0
@@ -69,15 +69,8 @@ class TrackAndStop(Settings):
     every: samples between two steps of the weights; None: one step per 16 arms.
     """
 
-    stopping: str = "valid"
-    every: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.stopping not in ("valid", "published"):
-            raise InvalidInput(f"stopping of TrackAndStop must be 'valid' or 'published', got {self.stopping!r}")
-        if self.every is not None:
-            self._set(every=checks.whole("every of TrackAndStop", self.every, least=1))
+    stopping: str = setting("valid", choices=("valid", "published"))
+    every: int | None = setting(None, least=1, whole=True)
 
     @property
     def sound(self) -> bool:
@@ -93,7 +86,7 @@ class TrackAndStopOptions(NamedTuple):
     delta: float
     valid: bool
     every: int
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class TrackAndStopState(NamedTuple):
@@ -133,7 +126,6 @@ def init(settings: TrackAndStop, setup: Setup) -> tuple[TrackAndStopState, Track
         delta=float(setup.delta),
         valid=settings.sound,
         every=settings.every or math.ceil(K / 16),
-        no_ticket=np.empty(0),
     )
     state = TrackAndStopState(
         counts=np.zeros(K, np.int64),
@@ -331,9 +323,7 @@ def verdicts(state: TrackAndStopState, options: TrackAndStopOptions) -> Verdicts
             means[k, metric] = state.means[k, metric] * options.units[metric]
             if n > 0 and options.valid:
                 radii[k, metric] = normal_mixture(n, options.delta / (K * L), options.units[metric], RHO)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.counts.copy())
+    return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
 
 
 @kernel
@@ -365,3 +355,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
 from ..kernels import widths
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, name_rivals
-from ..kernels.dispatch import Verdicts
+from ..kernels.decisions import DOMINATED, FRONT, UNDECIDED, verdicts_with_rivals
+from ..kernels.dispatch import NO_TICKET, Verdicts
 from .contract import Accepts, Algorithm, Kernels, Settings, Setup
+from .ranges import setting
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,8 @@ class UCBAlpha(Settings):
         delta is not the probability of error where there are many arms.
     """
 
-    alpha: float = 3.0
-    radius: str = "union"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(alpha=checks.number("alpha of UCBAlpha", self.alpha, least=1.0))
-        if self.radius not in ("union", "published"):
-            raise InvalidInput(f"radius of UCBAlpha must be 'union' or 'published', got {self.radius!r}")
+    alpha: float = setting(3.0, least=1.0)
+    radius: str = setting("union", choices=("union", "published"))
 
     @property
     def sound(self) -> bool:
@@ -51,7 +45,7 @@ class UCBAlphaOptions(NamedTuple):
     sigma: float
     level: float  # of the width of one arm
     eps: float  # the best arm may be missed by this
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class UCBAlphaState(NamedTuple):
@@ -89,7 +83,7 @@ def init(settings: UCBAlpha, setup: Setup) -> tuple[UCBAlphaState, UCBAlphaOptio
     # The whole front means the best arm itself; where one arm within eps is enough, it may be any.
     eps = float(setup.eps[0]) if setup.goal in (1, "cover") else 0.0
     sigma = float(setup.known_sigma("ucb-alpha")[0])
-    return state, UCBAlphaOptions(settings.alpha, sigma, level, eps, np.empty(0))
+    return state, UCBAlphaOptions(settings.alpha, sigma, level, eps)
 
 
 @kernel
@@ -154,12 +148,11 @@ def verdicts(state: UCBAlphaState, options: UCBAlphaOptions) -> Verdicts:
     for k in range(K):
         if state.counts[k] >= FEW:
             radii[k, 0] = widths.ucb_alpha(state.counts[k], 0.5 * options.level, options.sigma)  # both sides
-    rival = np.full(K, state.counters[BEST])
+    beaten_by = np.full(K, state.counters[BEST])
     for k in range(K):
         if state.status[k] == FRONT:
-            rival[k] = -1
-    name_rivals(rival, state.means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.counts.copy())
+            beaten_by[k] = -1
+    return verdicts_with_rivals(state.status, beaten_by, state.means.copy(), radii, state.counts)
 
 
 @kernel
@@ -192,3 +185,5 @@ ALGORITHM = Algorithm(
     one_metric=True,
     uses_eps=False,
 )
+
+register(ALGORITHM)

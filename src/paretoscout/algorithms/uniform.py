@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from . import multi_pfi
 from .contract import Settings, Setup
+from .registry import register
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,5 @@ ALGORITHM = replace(
     settings=Uniform,
     init=init,
 )
+
+register(ALGORITHM)

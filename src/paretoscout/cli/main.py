@@ -274,18 +274,27 @@ def compare(
 
 
 @main.command(short_help="List the algorithms and what they promise.")
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
-def algorithms(as_json: bool) -> None:
-    """List the algorithms: what each does, for which problems, what it promises, and where it comes from."""
-    from .. import algorithms as known
+def algorithms(name: str | None, as_json: bool) -> None:
+    """List the algorithms: what each does, for which problems, what it promises, and where it comes from.
 
-    rows = [known.get(name) for name in known.available()]
+    With NAME, that one alone, and its settings: what each is if it is left out, and what it may be.
+    """
+    from .. import algorithms as known
+    from ..algorithms.ranges import described, settings_of
+
+    rows = [known.get(each) for each in ([name] if name else known.available())]
     if as_json:
         fields = ("name", "summary", "kind", "setting", "guarantees", "guarantee", "paper")
-        click.echo(json.dumps([{field: getattr(row, field) for field in fields} for row in rows], indent=2))
+        told = [{field: getattr(row, field) for field in fields} for row in rows]
+        shown: Any = told[0] | {"settings": described(rows[0].settings)} if name else told
+        click.echo(json.dumps(shown, indent=2))
         return
     for row in rows:
         lines = [row.summary, f"{row.kind}; {row.setting}", f"guarantee: {row.guarantee}", row.paper]
+        if name:
+            lines += [f"{field}={default!r}: {allowed}" for field, default, allowed in settings_of(row.settings)]
         click.echo("\n  ".join([click.style(row.name, bold=True), *lines]))
 
 

@@ -171,6 +171,48 @@ def name_rivals_there(
                     rival[k], best = j, lead
 
 
+@allocating_kernel
+def verdicts_with_rivals(
+    status: IntArray, beaten_by: IntArray, estimates: FloatArray, radii: FloatArray, counts: IntArray
+) -> Verdicts:
+    """What is proven of each arm, and the rivals of those that are undecided. Estimates and radii are given away."""
+    return scaled_verdicts(status, beaten_by, estimates, radii, estimates, radii, counts)
+
+
+@allocating_kernel
+def scaled_verdicts(
+    status: IntArray,
+    beaten_by: IntArray,
+    values: FloatArray,
+    known: FloatArray,
+    estimates: FloatArray,
+    radii: FloatArray,
+    counts: IntArray,
+) -> Verdicts:
+    """`verdicts_with_rivals` of an algorithm that divides by its units: rivals are found by `values`, divided so.
+
+    Where `known` is infinite the arm has no value yet.
+    """
+    rival = beaten_by.copy()
+    name_rivals(rival, values, known, status)
+    return Verdicts(status.copy(), rival, estimates, radii, counts.copy())
+
+
+@allocating_kernel
+def verdicts_of_those_there(
+    status: IntArray,
+    beaten_by: IntArray,
+    estimates: FloatArray,
+    radii: FloatArray,
+    counts: IntArray,
+    presence: IntArray,
+) -> Verdicts:
+    """`verdicts_with_rivals` where arms may have left."""
+    rival = beaten_by.copy()
+    name_rivals_there(rival, estimates, radii, status, presence)
+    return Verdicts(status.copy(), rival, estimates, radii, counts.copy())
+
+
 @kernel
 def return_best(best: int, status: IntArray, beaten_by: IntArray) -> None:
     """Where one best arm is looked for: return this one. All others are behind it, up to eps."""

@@ -16,6 +16,9 @@ from numba.extending import overload
 from .arrays import BoolArray, FloatArray, IntArray
 from .compile import NO_COUNTING
 
+#: The ticket of an algorithm that needs none; kernels find it among their options.
+NO_TICKET: FloatArray = np.empty(0)
+
 
 class Verdicts(NamedTuple):
     """What an algorithm says of each arm at one moment, in the units it computes in."""

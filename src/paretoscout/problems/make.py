@@ -244,8 +244,7 @@ def compared_rows(rows: Sequence[FloatArray], metrics: Sequence[Metric]) -> Sequ
 
 def noise_of_rows(rows: Sequence[FloatArray], sigma: str, problem: str) -> tuple[FloatArray, str]:
     """Return the noise scale (K, L) that is assumed of recorded rows, and how people are told of it; see `table`."""
-    if not isinstance(sigma, str) or sigma not in ("each", "largest", "unknown"):
-        raise InvalidInput(f"sigma of problem {problem!r} must be 'each', 'largest' or 'unknown', got {sigma!r}")
+    checks.one_of(f"sigma of problem {problem!r}", sigma, ("each", "largest", "unknown"))
     if sigma == "unknown":
         return np.full((len(rows), rows[0].shape[1]), np.nan), "sigma unknown"
     # rows that never vary have none; computed, it might be a rounding error

@@ -1,8 +1,8 @@
 """Scout: measure the most ambiguous pair, decide by e-values that hold at all times and under any sampling rule.
 
 Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are three
-kinds of state: `scout_tabular.py` judges each arm by its own samples, `scout_linear.py` uses contexts that explain the
-means, `scout_robust.py` both, for contexts that explain only part.
+kinds of state: `tabular.py` judges each arm by its own samples, `linear.py` uses contexts that explain the
+means, `robust.py` both, for contexts that explain only part.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
-from . import scout_linear, scout_robust, scout_tabular
-from .contract import Algorithm, Settings, Setup
+from ... import checks
+from ...errors import InvalidInput
+from ..contract import Algorithm, Settings, Setup
+from ..ranges import setting
+from ..registry import register
+from . import linear, robust, tabular
 
 
 @dataclass(frozen=True)
@@ -33,26 +35,18 @@ class Scout(Settings):
         scale.
     """
 
-    regret_weight: float = 0.5
-    model: str | None = None
-    misfit: float | tuple[float, ...] = 0.0
-    noise: str = "given"
+    regret_weight: float = setting(0.5, least=0.0, most=1.0)
+    model: str | None = setting(None, choices=("tabular", "linear", "robust"))
+    misfit: float | tuple[float, ...] = setting(0.0, one_per="metric")
+    noise: str = setting("given", choices=("given", "unknown"))
 
     def __post_init__(self) -> None:
+        misfit = self.misfit
         super().__post_init__()
-        weight = checks.number("regret_weight of Scout", self.regret_weight, least=0.0)
-        if weight > 1.0:
-            raise InvalidInput(f"regret_weight of Scout must be from 0 to 1, got {self.regret_weight!r}")
-        if self.model not in (None, "tabular", "linear", "robust"):
-            raise InvalidInput(f"model of Scout must be 'tabular', 'linear', 'robust' or None, got {self.model!r}")
-        misfit = self._per_metric("misfit", self.misfit)
-        if np.any(misfit) and self.model != "robust":
-            raise InvalidInput(f"misfit of Scout must go with model='robust', got {self.misfit!r} with {self.model!r}")
-        if not isinstance(self.noise, str) or self.noise not in ("given", "unknown"):
-            raise InvalidInput(f"noise of Scout must be 'given' or 'unknown', got {self.noise!r}")
+        if np.any(self.misfit) and self.model != "robust":
+            raise InvalidInput(f"misfit of Scout must go with model='robust', got {misfit!r} with {self.model!r}")
         if self.noise == "unknown" and self.sigma is not None:
             raise InvalidInput(f"sigma of Scout must be left out where its noise is 'unknown', got {self.sigma!r}")
-        self._set(regret_weight=weight, misfit=misfit)
 
     @property
     def knows_noise(self) -> bool:
@@ -68,11 +62,11 @@ def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
         raise InvalidInput(f"noise of Scout must fit what it is told: it is {settings.noise!r}, and sigma is {told}")
     model = settings.model or ("linear" if setup.explained else "tabular")
     if model == "tabular":
-        return scout_tabular.init(settings.regret_weight, setup)
+        return tabular.init(settings.regret_weight, setup)
     if model == "linear":
-        return scout_linear.init(settings.regret_weight, setup)
+        return linear.init(settings.regret_weight, setup)
     misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.divisors
-    return scout_robust.init(settings.regret_weight, setup, misfit)
+    return robust.init(settings.regret_weight, setup, misfit)
 
 
 ALGORITHM = Algorithm(
@@ -87,5 +81,7 @@ ALGORITHM = Algorithm(
     setting="arms with or without contexts, linear or not",
     settings=Scout,
     init=init,
-    kernels=(scout_tabular.KERNELS, scout_linear.KERNELS, scout_robust.KERNELS),
+    kernels=(tabular.KERNELS, linear.KERNELS, robust.KERNELS),
 )
+
+register(ALGORITHM)

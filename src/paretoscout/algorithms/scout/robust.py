@@ -13,16 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.algebra import factorise, solve
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, name_rivals_there
-from ..kernels.dispatch import Basis, Verdicts
-from ..kernels.evidence import log_evidence_along
-from . import scout_linear, scout_tabular
-from .contract import Accepts, Kernels, Setup
-from .scout_linear import BEATEN, N_UNDECIDED, LinearScoutOptions, LinearScoutState
-from .scout_tabular import ScoutOptions, ScoutState
+from ...kernels.algebra import factorise, solve
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, verdicts_of_those_there
+from ...kernels.dispatch import NO_TICKET, Basis, Verdicts
+from ...kernels.evidence import log_evidence_along
+from ..contract import Accepts, Kernels, Setup
+from . import linear as scout_linear
+from . import tabular as scout_tabular
+from .linear import BEATEN, N_UNDECIDED, LinearScoutOptions, LinearScoutState
+from .tabular import ScoutOptions, ScoutState
 
 #: Scale of the mixture that tests the model, in samples of an arm.
 FIT_SCALE = 10.0
@@ -34,7 +35,7 @@ class RobustScoutOptions(NamedTuple):
     tabular: ScoutOptions
     linear: LinearScoutOptions
     fit_threshold: float  # log(L / delta): what the evidence against the model must reach
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class RobustScoutState(NamedTuple):
@@ -70,7 +71,6 @@ def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[Robust
         tabular=tabular_options,
         linear=linear_options,
         fit_threshold=math.log(setup.n_metrics / setup.delta),
-        no_ticket=np.empty(0),
     )
     return state, options
 
@@ -373,9 +373,7 @@ def verdicts(state: RobustScoutState, options: RobustScoutOptions) -> Verdicts:
             if modelled.radii[k, metric] < radii[k, metric]:
                 radii[k, metric] = modelled.radii[k, metric]
                 estimates[k, metric] = modelled.estimates[k, metric]
-    rival = linear.beaten_by.copy()
-    name_rivals_there(rival, estimates, radii, linear.status, state.presence)
-    return Verdicts(linear.status.copy(), rival, estimates, radii, linear.pulls.copy())
+    return verdicts_of_those_there(linear.status, linear.beaten_by, estimates, radii, linear.pulls, state.presence)
 
 
 @kernel

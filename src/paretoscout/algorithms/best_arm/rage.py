@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import DOMINATED, UNDECIDED, return_best
+from ...kernels.design_for_differences import (
     Inverse,
     estimate,
     invert,
@@ -25,10 +24,13 @@ from ..kernels.design_for_differences import (
     round_shares,
     variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import repeated_design
-from .contract import Algorithm, Kernels, Settings, Setup
-from .linear_arms import BEST_ARM, LINEAR, checked_constants, contexts_of, spanning_arms
+from ...kernels.dispatch import NO_TICKET, Verdicts
+from ...kernels.widths import repeated_design
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
+from ..registry import register
+from .judging import best_arm_verdicts, keep_undecided, leader_of
+from .linear_arms import BEST_ARM, LINEAR, contexts_of, spanning_arms
 
 #: No phase has more samples than this: a number that is never reached, and that can still be counted.
 MOST_SAMPLES = 1e15
@@ -44,17 +46,9 @@ class RAGE(Settings):
         delta / t^2, which sums to 1.64 delta.
     """
 
-    unit: float = 1.0
-    rounding: float = 0.1
-    constants: str = "sound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(
-            unit=checks.number("unit of RAGE", self.unit, above=0.0),
-            rounding=checks.number("rounding of RAGE", self.rounding, above=0.0),
-        )
-        checked_constants(self, self.constants)
+    unit: float = setting(1.0, above=0.0)
+    rounding: float = setting(0.1, above=0.0)
+    constants: str = setting("sound", choices=("sound", "published"))
 
     @property
     def sound(self) -> bool:
@@ -71,7 +65,7 @@ class RAGEOptions(NamedTuple):
     sigma: float
     delta: float
     published: bool
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class RAGEState(NamedTuple):
@@ -107,7 +101,6 @@ def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEOptions]:
         sigma=float(setup.known_sigma("rage")[0]),
         delta=float(setup.delta),
         published=settings.constants == "published",
-        no_ticket=np.empty(0),
     )
     state = RAGEState(
         shares=np.zeros(K),
@@ -213,22 +206,17 @@ def judge(state: RAGEState, options: RAGEOptions) -> None:
     for k in range(contexts.shape[0]):
         state.radii[k] = width(state, options, max(0.0, state.inverse.leverages[k]))
     active = state.active[: counters[N_ACTIVE]]
-    leader = active[0]
-    for k in active:
-        if means[k] > means[leader]:
-            leader = k
-    n_active = 0
-    good_enough = True
+    leader = leader_of(active, means)
     for k in active:
         if k != leader and means[leader] - means[k] >= accuracy(state, options):
             state.status[k] = DOMINATED
             state.beaten_by[k] = leader
-            continue
-        active[n_active] = k
-        n_active += 1
-        ahead = means[k] - means[leader] + width(state, options, variance(state.inverse, contexts, k, leader))
-        good_enough = good_enough and (k == leader or ahead <= options.eps)
-    counters[N_ACTIVE] = n_active
+    counters[N_ACTIVE] = keep_undecided(active, state.status)
+    good_enough = True
+    for k in active[: counters[N_ACTIVE]]:
+        if k != leader:
+            ahead = means[k] - means[leader] + width(state, options, variance(state.inverse, contexts, k, leader))
+            good_enough = good_enough and ahead <= options.eps
     if good_enough:
         return_best(leader, state.status, state.beaten_by)
 
@@ -242,11 +230,7 @@ def done(state: RAGEState, options: RAGEOptions) -> bool:
 @allocating_kernel
 def verdicts(state: RAGEState, options: RAGEOptions) -> Verdicts:
     """Means and intervals of the last phase."""
-    K = options.contexts.shape[0]
-    means, radii = state.means.copy().reshape(K, 1), state.radii.copy().reshape(K, 1)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.pulls.copy())
+    return best_arm_verdicts(state.status, state.beaten_by, state.means, state.radii, state.pulls)
 
 
 ALGORITHM = Algorithm(
@@ -271,3 +255,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import (
+from ...errors import InvalidInput
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import (
     DOMINATED,
     DOUBTFUL,
     FRONT,
@@ -20,21 +20,16 @@ from ..kernels.decisions import (
     cost_of,
     is_there,
     margin,
-    name_rivals_there,
+    verdicts_of_those_there,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.evidence import (
+from ...kernels.dispatch import NO_TICKET, Verdicts
+from ...kernels.evidence import (
     FEW_VALUES,
-    log_bernstein,
-    log_bernstein_above,
-    log_evidence_above,
     log_sum,
-    log_surprise,
-    log_surprise_above,
-    log_t_mixture,
     note_value,
 )
-from .contract import RESERVE, Accepts, Kernels, Setup
+from ...kernels.noise import BOUNDS, NORMAL, SIGMA, count_in, evidence_bound, pair_evidence, radius
+from ..contract import RESERVE, Accepts, Kernels, Setup
 
 #: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples, with the median of the arms' sigmas that are not 0
 #: (4096 where eps is 0, 1024 where sigma is unknown), each next an eighth.
@@ -52,15 +47,8 @@ TO_ESCAPE = 0.95
 MOST_WEIGHT_WITH_PILOT = 0.95
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
-#: Variances estimated from fewer samples are not relied on to rank pairs.
-FEW = 20
-#: Means that differ relatively by no more than this may be equal.
-ROUNDING = 1e-14
 #: Pairs of arms are kept in matrices.
 MOST_ARMS = 5000
-
-# What is known of the noise of a metric.
-SIGMA, NORMAL, BOUNDS = 0, 1, 2
 
 
 class ScoutOptions(NamedTuple):
@@ -84,7 +72,7 @@ class ScoutOptions(NamedTuple):
     entered: IntArray  # (K,) with which addition the arm came
     companions: FloatArray  # (K,) how many arms came with it, itself among them
     regret_weight: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class ScoutState(NamedTuple):
@@ -160,7 +148,6 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         entered=setup.entered.copy(),
         companions=np.bincount(setup.entered)[setup.entered].astype(float),
         regret_weight=regret_weight,
-        no_ticket=np.empty(0),
     )
     state = ScoutState(
         presence=np.full(K, PRESENT, np.int64),
@@ -290,35 +277,6 @@ def update(
 
 
 @kernel
-def count_in(state: ScoutState, options: ScoutOptions, arm: int, metric: int, value: float) -> None:
-    """Add an observation to the evidence. Sums are of distances to the first one: large means cost no digits."""
-    before, n = state.means[arm, metric], state.counts[arm, metric]
-    if options.noise[metric] == BOUNDS:
-        low = options.lows[metric]
-        expected = (0.5 + n * (before - low) / options.ranges[metric]) / (n + 1.0)
-        state.spreads[arm, metric] += ((value - low) / options.ranges[metric] - expected) ** 2
-    n += 1.0
-    state.counts[arm, metric] = n
-    if n == 1.0:
-        state.centres[arm, metric] = value
-    state.sums[arm, metric] += value - state.centres[arm, metric]
-    state.means[arm, metric] = state.centres[arm, metric] + state.sums[arm, metric] / n
-    if n > 1.0:
-        state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
-    if options.noise[metric] == SIGMA:
-        variance = options.sigma[arm, metric] ** 2
-    elif options.noise[metric] == NORMAL:
-        variance = state.squares[arm, metric] / n
-    else:  # never zero, as the evidence is not
-        variance = state.spreads[arm, metric] * options.ranges[metric] ** 2 / n
-    pays = variance > 0.0 or options.noise[metric] != SIGMA
-    for r in range(options.log_weights.shape[0]):
-        rho = options.rhos[metric, r]
-        state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho) if pays else 0.0
-        state.variances[arm, metric, r] = variance * (n + rho) / (n * n)
-
-
-@kernel
 def pilots_are_in(state: ScoutState, options: ScoutOptions, k: int) -> bool:
     """Whether all that are there, and came no later than k, have their pilots."""
     if options.by_pilot > 0.0:
@@ -353,91 +311,6 @@ def scale_pilots(state: ScoutState, options: ScoutOptions, k: int) -> bool:
                 square += (state.pilot[j, metric] - mean) ** 2
         state.pilot_scale[metric] = math.sqrt(square / n)
     return True
-
-
-@kernel
-def says_nothing(state: ScoutState, options: ScoutOptions, arm: int, metric: int) -> bool:
-    """Whether an arm's observations do not look like normal noise: they never varied, or few values were ever seen."""
-    if options.noise[metric] != NORMAL or options.exact[metric]:
-        return False
-    return state.squares[arm, metric] == 0.0 or state.n_seen[metric] <= FEW_VALUES
-
-
-@kernel
-def evidence_bound(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, difference: float) -> float:
-    """A bound from above on `pair_evidence`, from what is kept per arm; below zero where i looks worse.
-
-    Sigma known: the two-sided bound of `log_evidence_above`. Short, so that it is inlined: a call would hand over all
-    arrays of the state.
-    """
-    if state.counts[i, metric] == 0.0 or state.counts[j, metric] == 0.0:
-        return -np.inf
-    if options.noise[metric] != SIGMA:
-        return bound_by_splits(state, options, i, j, metric, difference)
-    if difference <= 0.0:
-        variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
-        return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
-    if options.sigma[i, metric] == 0.0 and options.sigma[j, metric] == 0.0:
-        return np.inf
-    total = -np.inf
-    for r in range(options.log_weights.shape[0]):
-        variance = state.variances[i, metric, r] + state.variances[j, metric, r]
-        price = options.log_weights[r] - state.half_logs[i, metric, r] - state.half_logs[j, metric, r]
-        total = log_sum(total, price + 0.5 * difference * difference / variance)
-    return total + math.log(4.0)
-
-
-@kernel
-def bound_by_splits(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, difference: float) -> float:
-    """`evidence_bound` where sigma is unknown: the least over some ways to share the difference between the arms."""
-    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
-        return -np.inf
-    noise, size = options.noise[metric], abs(difference)
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    if noise == NORMAL:
-        unit, scales, weights = 1.0, options.rhos[metric], options.log_weights
-        scatter_i, scatter_j = state.squares[i, metric], state.squares[j, metric]
-    else:
-        unit, scales, weights = options.ranges[metric], options.rates, options.log_rate_weights
-        scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
-    # the mean of i is not below its bound
-    most = size if noise == NORMAL else min(size, state.means[i, metric] - options.lows[metric])
-    variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
-    u = min(most, size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size)
-    value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
-    if n_i < FEW:  # its variance may look small by chance: it may be all that is off
-        rest = size - most
-        value = min(value, value_of_split(noise, most, rest, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
-    if n_j < FEW:
-        value = min(value, value_of_split(noise, 0.0, size, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
-    if difference > 0.0 or value == -np.inf:
-        return value
-    # below what a difference of 0 says, by as much as the reverse is above it: never nearer to a verdict
-    nothing = value_of_split(noise, 0.0, 0.0, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
-    return 2.0 * nothing - value
-
-
-@kernel
-def value_of_split(
-    noise: int,
-    u: float,
-    rest: float,
-    n_i: float,
-    n_j: float,
-    scatter_i: float,
-    scatter_j: float,
-    unit: float,
-    scales: FloatArray,
-    log_weights: FloatArray,
-) -> float:
-    """Log evidence, sigma unknown, if arm i is off by u and arm j by the rest."""
-    if noise == NORMAL:
-        if n_i < 2.0 or n_j < 2.0:
-            return -np.inf
-        at_i = log_t_mixture(u, n_i, scatter_i / n_i, scales, log_weights)
-        return log_surprise(at_i + log_t_mixture(rest, n_j, scatter_j / n_j, scales, log_weights))
-    at_i = log_bernstein(u / unit, n_i, scatter_i, scales, log_weights)[0]
-    return at_i + log_bernstein(rest / unit, n_j, scatter_j, scales, log_weights)[0]
 
 
 @kernel
@@ -585,35 +458,6 @@ def judge_anew(state: ScoutState, options: ScoutOptions) -> None:
 
 
 @kernel
-def pair_evidence(
-    state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, shift: float, at_least: float
-) -> float:
-    """Log evidence that the mean of i plus `shift` is above that of j; where below `at_least`, a bound on it."""
-    difference = state.means[i, metric] + shift - state.means[j, metric]
-    if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
-        return -np.inf  # of equal means, rounding may leave one above the other
-    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
-        return -np.inf
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    rhos, log_weights = options.rhos[metric], options.log_weights
-    if options.noise[metric] == SIGMA:
-        sigma_i, sigma_j = options.sigma[i, metric], options.sigma[j, metric]
-        return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos, log_weights, at_least)
-    bound = evidence_bound(state, options, i, j, metric, difference)
-    if bound < at_least:
-        return bound
-    if options.noise[metric] == NORMAL:
-        variance_i, variance_j = state.squares[i, metric] / n_i, state.squares[j, metric] / n_j
-        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, log_weights)
-    unit = options.ranges[metric]
-    place = (state.means[i, metric] - options.lows[metric]) / unit  # of the mean of i between the bounds
-    spread_i, spread_j = state.spreads[i, metric], state.spreads[j, metric]
-    return log_bernstein_above(
-        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, options.rates, options.log_rate_weights
-    )
-
-
-@kernel
 def joined(options: ScoutOptions, a: float, b: float) -> float:
     """Log evidence of two hypotheses together: e-values may be added, of p-values the better one counts."""
     return log_sum(a, b) if options.e_values else max(a, b)
@@ -719,34 +563,6 @@ def refresh_gaps(state: ScoutState) -> None:
     state.counters[REFRESH_AT] = state.counters[TOTAL] + max(1, state.counters[TOTAL] // 20)
 
 
-@kernel
-def radius(state: ScoutState, options: ScoutOptions, k: int, metric: int) -> float:
-    """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
-    n = state.counts[k, metric]
-    needed = options.thresholds[k] + math.log(state.counts.shape[1])
-    narrowest = np.inf
-    if n == 0.0 or says_nothing(state, options, k, metric):
-        return narrowest
-    if options.noise[metric] == BOUNDS:
-        for r in range(options.rates.shape[0]):
-            rate = options.rates[r]
-            price = -(math.log1p(-rate) + rate) * state.spreads[k, metric]
-            exponent = needed + math.log(2.0) - options.log_rate_weights[r] + price
-            narrowest = min(narrowest, options.ranges[metric] * min(1.0, exponent / (rate * n)))
-        return narrowest
-    for r in range(options.log_weights.shape[0]):
-        exponent = needed - options.log_weights[r] + state.half_logs[k, metric, r]
-        if options.noise[metric] == SIGMA:
-            narrowest = min(narrowest, math.sqrt(2.0 * exponent * state.variances[k, metric, r]))
-        elif n > 1.0:
-            kappa = options.rhos[metric, r] / (n + options.rhos[metric, r])
-            grown = math.exp(min(2.0 * exponent / n, 700.0))  # what (s^2 + u^2) / (s^2 + kappa u^2) must reach
-            if kappa * grown < 1.0:
-                square = state.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)
-                narrowest = min(narrowest, math.sqrt(square))
-    return narrowest
-
-
 @allocating_kernel
 def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
     """Means of what counts as evidence, with intervals that all hold at once with probability 1 - delta."""
@@ -755,9 +571,8 @@ def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
     for k in range(K):
         for metric in range(L):
             radii[k, metric] = radius(state, options, k, metric)
-    rival = state.beaten_by.copy()
-    name_rivals_there(rival, state.means, radii, state.status, state.presence)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
+    means = state.means.copy()
+    return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
 
 
 @kernel

@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ...errors import InvalidInput
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import UNDECIDED, return_best
+from ...kernels.design_for_differences import (
     TIE,
     Inverse,
     add_sample,
@@ -28,10 +27,13 @@ from ..kernels.design_for_differences import (
     projection,
     variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import ridge_radius
-from .contract import Algorithm, Kernels, Settings, Setup
-from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
+from ...kernels.dispatch import NO_TICKET, Verdicts
+from ...kernels.widths import ridge_radius
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
+from ..registry import register
+from .judging import best_arm_verdicts
+from .linear_arms import BEST_ARM, LINEAR, contexts_of, shift_of
 
 #: Weights of a combination of arms below this are rounding.
 NO_WEIGHT = 1e-9
@@ -50,19 +52,10 @@ class LinGapE(Settings):
         1 - delta / K^2, which is wider than need be.
     """
 
-    rule: str = "greedy"
-    ridge: float = 1.0
-    theta_max: float | None = None
-    constants: str = "sound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.rule, str) or self.rule not in ("greedy", "ratio"):
-            raise InvalidInput(f"rule of LinGapE must be 'greedy' or 'ratio', got {self.rule!r}")
-        self._set(ridge=checked_ridge(self, self.ridge))
-        if self.theta_max is not None:
-            self._set(theta_max=checks.number("theta_max of LinGapE", self.theta_max, least=0.0))
-        checked_constants(self, self.constants)
+    rule: str = setting("greedy", choices=("greedy", "ratio"))
+    ridge: float = setting(1.0, above=0.0)
+    theta_max: float | None = setting(None, least=0.0)
+    constants: str = setting("sound", choices=("sound", "published"))
 
 
 class LinGapEOptions(NamedTuple):
@@ -73,7 +66,7 @@ class LinGapEOptions(NamedTuple):
     sigma: float
     delta: float
     ratios: FloatArray  # (K, K, K) how often each arm is to be sampled for each pair, as shares; empty: greedy
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class LinGapEState(NamedTuple):
@@ -109,7 +102,6 @@ def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEOptions]
         sigma=float(setup.known_sigma("lingape")[0]),
         delta=float(setup.delta) / (K * K if settings.constants == "published" else 1),
         ratios=ratios_of(contexts) if settings.rule == "ratio" else np.empty((0, 0, 0)),
-        no_ticket=np.empty(0),
     )
     state = LinGapEState(
         inverse=new_inverse(contexts),
@@ -238,14 +230,11 @@ def done(state: LinGapEState, options: LinGapEOptions) -> bool:
 def verdicts(state: LinGapEState, options: LinGapEOptions) -> Verdicts:
     """Means by ridge regression, with intervals that hold at all times."""
     K = options.contexts.shape[0]
-    radii = np.full((K, 1), np.inf)
+    radii = np.full(K, np.inf)
     if state.counters[TOTAL] >= K:
         for k in range(K):
-            radii[k, 0] = radius(state, options) * math.sqrt(max(0.0, state.inverse.leverages[k]))
-    means = state.means.copy().reshape(K, 1)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.pulls.copy())
+            radii[k] = radius(state, options) * math.sqrt(max(0.0, state.inverse.leverages[k]))
+    return best_arm_verdicts(state.status, state.beaten_by, state.means, radii, state.pulls)
 
 
 ALGORITHM = Algorithm(
@@ -270,3 +259,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from ..errors import InvalidInput
-from ..kernels.algebra import add_outer_product, copy_into, factorise, solve
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import (
+from ...errors import InvalidInput
+from ...kernels.algebra import add_outer_product, copy_into, factorise, solve
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import (
     DOMINATED,
     FRONT,
     GONE,
@@ -21,12 +21,13 @@ from ..kernels.decisions import (
     cost_of,
     is_there,
     margin,
-    name_rivals_there,
     strongest,
+    verdicts_of_those_there,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.evidence import FEW_VALUES, log_evidence_along, note_value
-from .contract import Accepts, Kernels, Setup
+from ...kernels.dispatch import NO_TICKET, Verdicts
+from ...kernels.evidence import FEW_VALUES, log_evidence_along, note_value
+from ...kernels.noise import bound_sigma, unexplained
+from ..contract import Accepts, Kernels, Setup
 
 #: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0 or sigma unknown), each next
 #: a quarter.
@@ -36,8 +37,6 @@ N_SCALES = len(SCALE_WEIGHTS)
 SAME = 1e-16
 #: Differences of estimates below this are rounding, where the noise is said to be none.
 ROUNDING = 1e-9
-#: What rounding may hide of a squared outcome.
-HIDDEN = 1e-24
 #: Where sigma is unknown: how much of delta goes into an upper bound on it, and the rates at which that is tried.
 FOR_SIGMA = 0.1
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -61,7 +60,7 @@ class LinearScoutOptions(NamedTuple):
     log_weights: FloatArray  # (R,)
     threshold: float  # log(L / delta): the evidence holds for all pairs at once
     regret_weight: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class LinearScoutState(NamedTuple):
@@ -150,7 +149,6 @@ def init(
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(L / delta),
         regret_weight=regret_weight,
-        no_ticket=np.empty(0),
     )
     state = LinearScoutState(
         presence=np.full(K, PRESENT, np.int64),
@@ -461,15 +459,6 @@ def fit(state: LinearScoutState) -> None:
 
 
 @kernel
-def unexplained(state: LinearScoutState, options: LinearScoutOptions, arm: int, metric: int) -> float:
-    """What the fit leaves of the mean of an arm's own samples."""
-    left = state.centres[arm, metric] + state.sums[arm, metric] / state.pulls[arm]
-    for i in range(options.contexts.shape[1]):
-        left -= options.contexts[arm, i] * state.theta[i, metric]
-    return left
-
-
-@kernel
 def fit_again(state: LinearScoutState, options: LinearScoutOptions) -> None:
     """Fit once more what the fit leaves of the arms' means, so that rounding does not add up; count on from there."""
     d, L = state.right.shape
@@ -531,7 +520,7 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
             for i in range(d):
                 half_log_det += 0.5 * math.log(state.shifted[i, i])
             state.log_prices[metric, r] = options.log_weights[r] - half_log_det
-    bound_sigma(state, options)
+    bound_sigma(state, options, float(state.counters[TOTAL]))
     n_standing = 0
     for k in range(K):
         if state.status[k] != DOMINATED and is_there(state.presence[k]):
@@ -546,48 +535,6 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
         total += state.gaps[k]
     state.mean_gap[0] = total / K
     return n_leaders
-
-
-@kernel
-def bound_sigma(state: LinearScoutState, options: LinearScoutOptions) -> None:
-    """Where sigma is unknown, an upper bound on it that holds at all times, from what the model leaves unexplained.
-
-    The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
-    ((t / 2) log(1 + 2 c) - price) / c. The fit takes away at most (1 + rho / least eigenvalue of A) times what the
-    evidence allows it. Samples that are off the model by the misfit can hide so much of the noise. Few values do not
-    look like normal noise: then there is no bound.
-    """
-    d, L = state.right.shape
-    t = float(state.counters[TOTAL])
-    trace = 0.0  # of A^-1: one over it is no more than the least eigenvalue
-    for i in range(d):
-        for j in range(d):
-            state.column[j, 0] = 1.0 if i == j else 0.0
-        solve(state.factor, state.reach, state.column)
-        trace += state.column[i, 0]
-    for metric in range(L):
-        if options.sigma_known[metric]:
-            continue
-        left = state.squares[metric]
-        for k in range(state.pulls.shape[0]):
-            if state.pulls[k] > 0:
-                mean = state.centres[k, metric] + state.sums[k, metric] / state.pulls[k]
-                hidden = HIDDEN * mean * mean  # by rounding
-                left += state.pulls[k] * (unexplained(state, options, k, metric) ** 2 + hidden)
-        q = -np.inf
-        for rate in options.rates:
-            q = max(q, (0.5 * t * math.log1p(2.0 * rate) - options.log_sigma_price) / rate)
-        taken = np.inf
-        for r in range(options.rhos.shape[1]):
-            allowed = 2.0 * (options.threshold - state.log_prices[metric, r])
-            taken = min(taken, (1.0 + options.rhos[metric, r] * trace) * allowed)
-        if q > taken and (options.exact[metric] or state.n_seen[metric] > FEW_VALUES):
-            bound = (math.sqrt(left) + options.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
-            if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
-                state.sigma[metric] = bound
-            state.sigma_bounded[metric] = 1
-        elif state.sigma_bounded[metric] == 0:
-            state.sigma[metric] = math.sqrt(left / max(1.0, t - d))
 
 
 @kernel
@@ -745,9 +692,8 @@ def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
                     radius = state.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
                     if state.sigma_bounded[metric] == 1:
                         radii[k, metric] = min(radii[k, metric], radius + options.misfit[metric] * bias)
-    rival = state.beaten_by.copy()
-    name_rivals_there(rival, state.means, radii, state.status, state.presence)
-    return Verdicts(state.status.copy(), rival, state.means.copy(), radii, state.pulls.copy())
+    means = state.means.copy()
+    return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
 
 
 @kernel

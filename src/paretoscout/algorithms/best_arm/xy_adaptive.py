@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import DOMINATED, UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import DOMINATED, UNDECIDED, return_best
+from ...kernels.design_for_differences import (
     GreedyDesign,
     estimate,
     extend_design,
@@ -28,9 +27,12 @@ from ..kernels.design_for_differences import (
     variance,
     worst_variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import repeated_design
-from .contract import Algorithm, Kernels, Settings, Setup
+from ...kernels.dispatch import NO_TICKET, Verdicts
+from ...kernels.widths import repeated_design
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
+from ..registry import register
+from .judging import best_arm_verdicts, keep_undecided, leader_of
 from .linear_arms import BEST_ARM, LINEAR, contexts_of, spanning_arms
 from .xy_static import PAPER
 
@@ -42,11 +44,7 @@ class XYAdaptive(Settings):
     alpha: to which part of its last value the largest variance falls in a phase.
     """
 
-    alpha: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(alpha=checks.number("alpha of XYAdaptive", self.alpha, above=0.0, below=1.0))
+    alpha: float = setting(0.1, above=0.0, below=1.0)
 
 
 class XYAdaptiveOptions(NamedTuple):
@@ -56,7 +54,7 @@ class XYAdaptiveOptions(NamedTuple):
     eps: float
     sigma: float
     delta: float
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class XYAdaptiveState(NamedTuple):
@@ -87,7 +85,6 @@ def init(settings: XYAdaptive, setup: Setup) -> tuple[XYAdaptiveState, XYAdaptiv
         eps=float(setup.eps[0]),
         sigma=float(setup.known_sigma("xy-adaptive")[0]),
         delta=float(setup.delta),
-        no_ticket=np.empty(0),
     )
     state = XYAdaptiveState(
         design=new_design(contexts, alone=False),
@@ -168,10 +165,7 @@ def judge(state: XYAdaptiveState, options: XYAdaptiveOptions) -> None:
     for k in range(contexts.shape[0]):
         state.radii[k] = width(state, options, max(0.0, inverse.leverages[k]))
     active = state.active[: counters[N_ACTIVE]]
-    leader = active[0]
-    for k in active:
-        if means[k] > means[leader]:
-            leader = k
+    leader = leader_of(active, means)
     for k in active:
         for j in active:
             lead = means[j] - means[k]
@@ -179,16 +173,12 @@ def judge(state: XYAdaptiveState, options: XYAdaptiveOptions) -> None:
                 state.status[k] = DOMINATED
                 state.beaten_by[k] = j
                 break
-    n_active = 0
+    counters[N_ACTIVE] = keep_undecided(active, state.status)
     good_enough = True
-    for k in active:
-        if state.status[k] == UNDECIDED:
-            active[n_active] = k
-            n_active += 1
-            if k != leader:
-                ahead = means[k] - means[leader] + width(state, options, variance(inverse, contexts, k, leader))
-                good_enough = good_enough and ahead <= options.eps
-    counters[N_ACTIVE] = n_active
+    for k in active[: counters[N_ACTIVE]]:
+        if k != leader:
+            ahead = means[k] - means[leader] + width(state, options, variance(inverse, contexts, k, leader))
+            good_enough = good_enough and ahead <= options.eps
     if good_enough:
         return_best(leader, state.status, state.beaten_by)
 
@@ -202,11 +192,7 @@ def done(state: XYAdaptiveState, options: XYAdaptiveOptions) -> bool:
 @allocating_kernel
 def verdicts(state: XYAdaptiveState, options: XYAdaptiveOptions) -> Verdicts:
     """Means and intervals of the last phase."""
-    K = options.contexts.shape[0]
-    means, radii = state.means.copy().reshape(K, 1), state.radii.copy().reshape(K, 1)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.pulls.copy())
+    return best_arm_verdicts(state.status, state.beaten_by, state.means, state.radii, state.pulls)
 
 
 ALGORITHM = Algorithm(
@@ -231,3 +217,5 @@ ALGORITHM = Algorithm(
         ),
     ),
 )
+
+register(ALGORITHM)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import checks
-from ..errors import InvalidInput
-from ..kernels.arrays import FloatArray, IntArray
-from ..kernels.design_for_differences import TIE
-from .contract import Setup
+from ...errors import InvalidInput
+from ...kernels.arrays import FloatArray, IntArray
+from ...kernels.design_for_differences import TIE
+from ..contract import Setup
 
 #: What is guaranteed where one best arm is looked for.
 BEST_ARM = (
@@ -55,15 +54,3 @@ def spanning_arms(contexts: FloatArray) -> IntArray:
 def shift_of(ridge: float, contexts: FloatArray) -> float:
     """Return how much of the unit matrix A starts from: `ridge` samples of an arm with the longest context."""
     return ridge * float((contexts * contexts).sum(axis=1).max())
-
-
-def checked_constants(owner: object, constants: str) -> None:
-    """Refuse a setting that is neither of the two sets of constants."""
-    if not isinstance(constants, str) or constants not in ("sound", "published"):
-        name = type(owner).__name__
-        raise InvalidInput(f"constants of {name} must be 'sound' or 'published', got {constants!r}")
-
-
-def checked_ridge(owner: object, ridge: float) -> float:
-    """Return a ridge, if it is above 0."""
-    return checks.number(f"ridge of {type(owner).__name__}", ridge, above=0.0)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.compile import allocating_kernel, kernel
-from ..kernels.decisions import UNDECIDED, name_rivals, return_best
-from ..kernels.design_for_differences import (
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.decisions import UNDECIDED, return_best
+from ...kernels.design_for_differences import (
     GreedyDesign,
     Inverse,
     add_sample,
@@ -28,10 +28,13 @@ from ..kernels.design_for_differences import (
     new_inverse,
     variance,
 )
-from ..kernels.dispatch import Verdicts
-from ..kernels.widths import repeated_design, soare_design
-from .contract import Algorithm, Kernels, Settings, Setup
-from .linear_arms import BEST_ARM, LINEAR, checked_constants, checked_ridge, contexts_of, shift_of
+from ...kernels.dispatch import NO_TICKET, Verdicts
+from ...kernels.widths import repeated_design, soare_design
+from ..contract import Algorithm, Kernels, Settings, Setup
+from ..ranges import setting
+from ..registry import register
+from .judging import best_arm_verdicts
+from .linear_arms import BEST_ARM, LINEAR, contexts_of, shift_of
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,8 @@ class GAllocation(Settings):
     constants: "sound", derived by a union over samples and pairs; or "published", valid too but about twice as wide.
     """
 
-    ridge: float = 1.0
-    constants: str = "sound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(ridge=checked_ridge(self, self.ridge))
-        checked_constants(self, self.constants)
+    ridge: float = setting(1.0, above=0.0)
+    constants: str = setting("sound", choices=("sound", "published"))
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class StaticOptions(NamedTuple):
     sigma: float
     delta: float
     published: bool
-    no_ticket: FloatArray  # (0,)
+    no_ticket: FloatArray = NO_TICKET
 
 
 class StaticState(NamedTuple):
@@ -107,7 +105,6 @@ def start(settings: GAllocation, setup: Setup, alone: bool, name: str) -> tuple[
         sigma=float(setup.known_sigma(name)[0]),
         delta=float(setup.delta),
         published=settings.constants == "published",
-        no_ticket=np.empty(0),
     )
     state = StaticState(
         design=new_design(contexts, alone),
@@ -185,14 +182,11 @@ def done(state: StaticState, options: StaticOptions) -> bool:
 def verdicts(state: StaticState, options: StaticOptions) -> Verdicts:
     """Means by least squares, with intervals that hold at all times."""
     K = options.contexts.shape[0]
-    radii = np.full((K, 1), np.inf)
+    radii = np.full(K, np.inf)
     if state.counters[REFRESH_AT] > 0:
         for k in range(K):
-            radii[k, 0] = width(state, options, max(0.0, state.fit.leverages[k]))
-    means = state.means.copy().reshape(K, 1)
-    rival = state.beaten_by.copy()
-    name_rivals(rival, means, radii, state.status)
-    return Verdicts(state.status.copy(), rival, means, radii, state.design.pulls.copy())
+            radii[k] = width(state, options, max(0.0, state.fit.leverages[k]))
+    return best_arm_verdicts(state.status, state.beaten_by, state.means, radii, state.design.pulls)
 
 
 PAPER = "Soare, Lazaric, Munos: Best-arm identification in linear bandits, 2014"
@@ -227,3 +221,6 @@ XY_ALLOCATION = replace(
     settings=XYAllocation,
     init=init_xy,
 )
+
+register(G_ALLOCATION)
+register(XY_ALLOCATION)

@@ -1,0 +1,259 @@
+"""What samples say of means, by what is known of the noise: its sigma, bounds of the outcomes, or that it is normal.
+
+`state` and `options` are any NamedTuples that have the fields used here: those of scout, see `algorithms/scout/`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .algebra import solve
+from .arrays import FloatArray
+from .compile import kernel
+from .evidence import (
+    FEW_VALUES,
+    log_bernstein,
+    log_bernstein_above,
+    log_evidence_above,
+    log_sum,
+    log_surprise,
+    log_surprise_above,
+    log_t_mixture,
+)
+
+# What is known of the noise of a metric.
+SIGMA, NORMAL, BOUNDS = 0, 1, 2
+#: Variances estimated from fewer samples are not relied on to rank pairs.
+FEW = 20
+#: Means that differ relatively by no more than this may be equal.
+ROUNDING = 1e-14
+#: What rounding may hide of a squared outcome.
+HIDDEN = 1e-24
+
+
+# Arms on their own: each is known by its samples alone.
+
+
+@kernel
+def count_in(state: Any, options: Any, arm: int, metric: int, value: float) -> None:
+    """Add an observation to the evidence. Sums are of distances to the first one: large means cost no digits."""
+    before, n = state.means[arm, metric], state.counts[arm, metric]
+    if options.noise[metric] == BOUNDS:
+        low = options.lows[metric]
+        expected = (0.5 + n * (before - low) / options.ranges[metric]) / (n + 1.0)
+        state.spreads[arm, metric] += ((value - low) / options.ranges[metric] - expected) ** 2
+    n += 1.0
+    state.counts[arm, metric] = n
+    if n == 1.0:
+        state.centres[arm, metric] = value
+    state.sums[arm, metric] += value - state.centres[arm, metric]
+    state.means[arm, metric] = state.centres[arm, metric] + state.sums[arm, metric] / n
+    if n > 1.0:
+        state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
+    if options.noise[metric] == SIGMA:
+        variance = options.sigma[arm, metric] ** 2
+    elif options.noise[metric] == NORMAL:
+        variance = state.squares[arm, metric] / n
+    else:  # never zero, as the evidence is not
+        variance = state.spreads[arm, metric] * options.ranges[metric] ** 2 / n
+    pays = variance > 0.0 or options.noise[metric] != SIGMA
+    for r in range(options.log_weights.shape[0]):
+        rho = options.rhos[metric, r]
+        state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho) if pays else 0.0
+        state.variances[arm, metric, r] = variance * (n + rho) / (n * n)
+
+
+@kernel
+def says_nothing(state: Any, options: Any, arm: int, metric: int) -> bool:
+    """Whether an arm's observations do not look like normal noise: they never varied, or few values were ever seen."""
+    if options.noise[metric] != NORMAL or options.exact[metric]:
+        return False
+    return state.squares[arm, metric] == 0.0 or state.n_seen[metric] <= FEW_VALUES
+
+
+@kernel
+def evidence_bound(state: Any, options: Any, i: int, j: int, metric: int, difference: float) -> float:
+    """A bound from above on `pair_evidence`, from what is kept per arm; below zero where i looks worse.
+
+    Sigma known: the two-sided bound of `log_evidence_above`. Short, so that it is inlined: a call would hand over all
+    arrays of the state.
+    """
+    if state.counts[i, metric] == 0.0 or state.counts[j, metric] == 0.0:
+        return -np.inf
+    if options.noise[metric] != SIGMA:
+        return bound_by_splits(state, options, i, j, metric, difference)
+    if difference <= 0.0:
+        variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
+        return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
+    if options.sigma[i, metric] == 0.0 and options.sigma[j, metric] == 0.0:
+        return np.inf
+    total = -np.inf
+    for r in range(options.log_weights.shape[0]):
+        variance = state.variances[i, metric, r] + state.variances[j, metric, r]
+        price = options.log_weights[r] - state.half_logs[i, metric, r] - state.half_logs[j, metric, r]
+        total = log_sum(total, price + 0.5 * difference * difference / variance)
+    return total + math.log(4.0)
+
+
+@kernel
+def bound_by_splits(state: Any, options: Any, i: int, j: int, metric: int, difference: float) -> float:
+    """`evidence_bound` where sigma is unknown: the least over some ways to share the difference between the arms."""
+    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
+        return -np.inf
+    noise, size = options.noise[metric], abs(difference)
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    if noise == NORMAL:
+        unit, scales, weights = 1.0, options.rhos[metric], options.log_weights
+        scatter_i, scatter_j = state.squares[i, metric], state.squares[j, metric]
+    else:
+        unit, scales, weights = options.ranges[metric], options.rates, options.log_rate_weights
+        scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
+    # the mean of i is not below its bound
+    most = size if noise == NORMAL else min(size, state.means[i, metric] - options.lows[metric])
+    variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
+    u = min(most, size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size)
+    value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
+    if n_i < FEW:  # its variance may look small by chance: it may be all that is off
+        rest = size - most
+        value = min(value, value_of_split(noise, most, rest, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
+    if n_j < FEW:
+        value = min(value, value_of_split(noise, 0.0, size, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
+    if difference > 0.0 or value == -np.inf:
+        return value
+    # below what a difference of 0 says, by as much as the reverse is above it: never nearer to a verdict
+    nothing = value_of_split(noise, 0.0, 0.0, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
+    return 2.0 * nothing - value
+
+
+@kernel
+def value_of_split(
+    noise: int,
+    u: float,
+    rest: float,
+    n_i: float,
+    n_j: float,
+    scatter_i: float,
+    scatter_j: float,
+    unit: float,
+    scales: FloatArray,
+    log_weights: FloatArray,
+) -> float:
+    """Log evidence, sigma unknown, if arm i is off by u and arm j by the rest."""
+    if noise == NORMAL:
+        if n_i < 2.0 or n_j < 2.0:
+            return -np.inf
+        at_i = log_t_mixture(u, n_i, scatter_i / n_i, scales, log_weights)
+        return log_surprise(at_i + log_t_mixture(rest, n_j, scatter_j / n_j, scales, log_weights))
+    at_i = log_bernstein(u / unit, n_i, scatter_i, scales, log_weights)[0]
+    return at_i + log_bernstein(rest / unit, n_j, scatter_j, scales, log_weights)[0]
+
+
+@kernel
+def pair_evidence(state: Any, options: Any, i: int, j: int, metric: int, shift: float, at_least: float) -> float:
+    """Log evidence that the mean of i plus `shift` is above that of j; where below `at_least`, a bound on it."""
+    difference = state.means[i, metric] + shift - state.means[j, metric]
+    if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
+        return -np.inf  # of equal means, rounding may leave one above the other
+    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
+        return -np.inf
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    rhos, log_weights = options.rhos[metric], options.log_weights
+    if options.noise[metric] == SIGMA:
+        sigma_i, sigma_j = options.sigma[i, metric], options.sigma[j, metric]
+        return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos, log_weights, at_least)
+    bound = evidence_bound(state, options, i, j, metric, difference)
+    if bound < at_least:
+        return bound
+    if options.noise[metric] == NORMAL:
+        variance_i, variance_j = state.squares[i, metric] / n_i, state.squares[j, metric] / n_j
+        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, log_weights)
+    unit = options.ranges[metric]
+    place = (state.means[i, metric] - options.lows[metric]) / unit  # of the mean of i between the bounds
+    spread_i, spread_j = state.spreads[i, metric], state.spreads[j, metric]
+    return log_bernstein_above(
+        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, options.rates, options.log_rate_weights
+    )
+
+
+@kernel
+def radius(state: Any, options: Any, k: int, metric: int) -> float:
+    """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
+    n = state.counts[k, metric]
+    needed = options.thresholds[k] + math.log(state.counts.shape[1])
+    narrowest = np.inf
+    if n == 0.0 or says_nothing(state, options, k, metric):
+        return narrowest
+    if options.noise[metric] == BOUNDS:
+        for r in range(options.rates.shape[0]):
+            rate = options.rates[r]
+            price = -(math.log1p(-rate) + rate) * state.spreads[k, metric]
+            exponent = needed + math.log(2.0) - options.log_rate_weights[r] + price
+            narrowest = min(narrowest, options.ranges[metric] * min(1.0, exponent / (rate * n)))
+        return narrowest
+    for r in range(options.log_weights.shape[0]):
+        exponent = needed - options.log_weights[r] + state.half_logs[k, metric, r]
+        if options.noise[metric] == SIGMA:
+            narrowest = min(narrowest, math.sqrt(2.0 * exponent * state.variances[k, metric, r]))
+        elif n > 1.0:
+            kappa = options.rhos[metric, r] / (n + options.rhos[metric, r])
+            grown = math.exp(min(2.0 * exponent / n, 700.0))  # what (s^2 + u^2) / (s^2 + kappa u^2) must reach
+            if kappa * grown < 1.0:
+                square = state.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)
+                narrowest = min(narrowest, math.sqrt(square))
+    return narrowest
+
+
+# Arms whose means are linear in their contexts: what the fit leaves unexplained is noise.
+
+
+@kernel
+def bound_sigma(state: Any, options: Any, t: float) -> None:
+    """Where sigma is unknown, an upper bound on it that holds at all times, from what the model leaves of t samples.
+
+    The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
+    ((t / 2) log(1 + 2 c) - price) / c. The fit takes away at most (1 + rho / least eigenvalue of A) times what the
+    evidence allows it. Samples that are off the model by the misfit can hide so much of the noise. Few values do not
+    look like normal noise: then there is no bound.
+    """
+    d, L = state.right.shape
+    trace = 0.0  # of A^-1: one over it is no more than the least eigenvalue
+    for i in range(d):
+        for j in range(d):
+            state.column[j, 0] = 1.0 if i == j else 0.0
+        solve(state.factor, state.reach, state.column)
+        trace += state.column[i, 0]
+    for metric in range(L):
+        if options.sigma_known[metric]:
+            continue
+        left = state.squares[metric]
+        for k in range(state.pulls.shape[0]):
+            if state.pulls[k] > 0:
+                mean = state.centres[k, metric] + state.sums[k, metric] / state.pulls[k]
+                hidden = HIDDEN * mean * mean  # by rounding
+                left += state.pulls[k] * (unexplained(state, options, k, metric) ** 2 + hidden)
+        q = -np.inf
+        for rate in options.rates:
+            q = max(q, (0.5 * t * math.log1p(2.0 * rate) - options.log_sigma_price) / rate)
+        taken = np.inf
+        for r in range(options.rhos.shape[1]):
+            allowed = 2.0 * (options.threshold - state.log_prices[metric, r])
+            taken = min(taken, (1.0 + options.rhos[metric, r] * trace) * allowed)
+        if q > taken and (options.exact[metric] or state.n_seen[metric] > FEW_VALUES):
+            bound = (math.sqrt(left) + options.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
+            if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
+                state.sigma[metric] = bound
+            state.sigma_bounded[metric] = 1
+        elif state.sigma_bounded[metric] == 0:
+            state.sigma[metric] = math.sqrt(left / max(1.0, t - d))
+
+
+@kernel
+def unexplained(state: Any, options: Any, arm: int, metric: int) -> float:
+    """What the fit leaves of the mean of an arm's own samples."""
+    left = state.centres[arm, metric] + state.sums[arm, metric] / state.pulls[arm]
+    for i in range(options.contexts.shape[1]):
+        left -= options.contexts[arm, i] * state.theta[i, metric]
+    return left
