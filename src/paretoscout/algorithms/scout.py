@@ -7,14 +7,14 @@ means, `scout_robust.py` both, for contexts that explain only part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..errors import InvalidInput
-from . import scout_linear, scout_robust, scout_tabular
+from . import scout_linear, scout_pairs, scout_robust, scout_tabular
 from .contract import Algorithm, Settings, Setup
 
 
@@ -87,5 +87,9 @@ ALGORITHM = Algorithm(
     setting="arms with or without contexts, linear or not",
     settings=Scout,
     init=init,
-    kernels=(scout_tabular.KERNELS, scout_linear.KERNELS, scout_robust.KERNELS),
+    kernels=(
+        replace(scout_tabular.KERNELS, compared=scout_pairs.compared_tabular, nearest=scout_pairs.nearest_tabular),
+        replace(scout_linear.KERNELS, compared=scout_pairs.compared_linear, nearest=scout_pairs.nearest_linear),
+        replace(scout_robust.KERNELS, compared=scout_pairs.compared_robust, nearest=scout_pairs.nearest_robust),
+    ),
 )
