@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ..kernels.arrays import BoolArray, FloatArray
-from ..kernels.decisions import DOMINATED, GONE, UNDECIDED, is_there
+from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, UNDECIDED
 from ..kernels.evidence import log_evidence_along
 from . import scout_linear, scout_tabular
 from .contract import RESERVE
@@ -121,7 +121,7 @@ def nearest_tabular(state: ScoutState, options: ScoutOptions, k: int) -> Rivals:
     """Return the rivals that the verdict on k rests on, or hangs on."""
     if state.status[k] == DOMINATED:
         return beaten_by(state, options, k)
-    measured = (state.counts > 0.0).any(axis=1)
+    measured: BoolArray = np.any(state.counts > 0.0, axis=1)
     return nearest_of(
         rivals_of(k, state.status, state.presence, measured),
         lambda j: (scout_tabular.escape(state, options, k, j), float(state.escapes[k, j])),
@@ -134,7 +134,7 @@ def beaten_by(state: ScoutState, options: ScoutOptions, k: int) -> Rivals:
     shares = shares_against(state, options, k)
     ahead = (state.means > state.means[k]).all(axis=1)
     evidence = {}
-    for j in np.flatnonzero(ahead & is_present(state.presence)).tolist():
+    for j in np.flatnonzero(ahead & (state.presence <= DOUBTFUL)).tolist():
         of_metrics = [scout_tabular.pair_evidence(state, options, j, k, i, 0.0, 0.0) for i in range(len(options.eps))]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
@@ -150,12 +150,7 @@ def beaten_by(state: ScoutState, options: ScoutOptions, k: int) -> Rivals:
     return [(j, math.exp(evidence[j] - together[n - 1])) for j in ranked[:n]]
 
 
-def is_present(presence: np.ndarray) -> BoolArray:
-    """Return which arms can eliminate others."""
-    return np.array([bool(is_there(code)) for code in presence.tolist()])
-
-
-def rivals_of(k: int, status: np.ndarray, presence: np.ndarray, measured: BoolArray) -> list[int]:
+def rivals_of(k: int, status: IntArray, presence: IntArray, measured: BoolArray) -> list[int]:
     """Return whom k has to escape; where all of them are eliminated, those that are there all the same."""
     known = measured & (presence != GONE)
     if not known[k]:
