@@ -21,7 +21,7 @@ from .errors import InvalidInput, NotSupported, ParetoscoutError, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import per_state
-from .kernels.decisions import MISSED, PRESENT
+from .kernels.decisions import DOMINATED, FRONT, MISSED, PRESENT
 from .kernels.dispatch import Verdicts, update
 from .streams import algorithm_stream
 
@@ -45,12 +45,12 @@ class Question(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """interim"""
+    """By how much an arm j seems better than an arm k in each metric, oriented and scaled, and what is known of it."""
 
-    lead: FloatArray
-    low: FloatArray
-    high: FloatArray
-    own: bool
+    lead: FloatArray  # (L,) NaN: not measured
+    low: FloatArray  # (L,) the interval of it, at the threshold at which a verdict on k would rest on j
+    high: FloatArray  # (L,)
+    own: bool  # whether it is the evidence of the algorithm itself; False: the sum of two radii
 
 
 class Session:
@@ -115,7 +115,7 @@ class Session:
     def add(self, arm: int, outcome: Any, observed: Any = None) -> None:
         """Take in a measurement that was not asked for."""
         self._require("unasked", "data it did not ask for")
-        arm = checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)
+        arm = self._arm(arm)
         values, mask = self._checked_outcome(outcome, observed)
         self._update(arm, np.zeros(self.kernels.ticket_size), values, mask)
 
@@ -137,7 +137,7 @@ class Session:
     def set_presence(self, arm: int, presence: int) -> None:
         """Say whether an arm is there: PRESENT, DOUBTFUL, GONE or MISSED of `kernels/decisions.py`; then judge anew."""
         self._require_judging()
-        arm = checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)
+        arm = self._arm(arm)
         self.state.presence[arm] = checks.whole("presence of an arm", presence, least=PRESENT, most=MISSED)
 
     def judge_anew(self) -> None:
@@ -155,16 +155,31 @@ class Session:
         return twin
 
     def compared(self, k: int, j: int) -> Compared:
-        """interim"""
-        verdicts = self.verdicts()
-        lead = verdicts.estimates[j] - verdicts.estimates[k]
-        width = verdicts.radii[j] + verdicts.radii[k]
-        return Compared(lead, lead - width, lead + width, False)
+        """Return by how much arm j seems better than arm k.
+
+        With the algorithm's own evidence: where j eliminates k on its own, `low` is above 0 in every metric; where k is
+        of the front, `high` is at most eps in some metric, for each rival.
+        """
+        k, j = self._arm(k), self._arm(j)
+        if k == j:
+            raise InvalidInput(f"arms of a pair must be two, got {k} and {j}")
+        if self.kernels.compared is not None:
+            return Compared(*self.kernels.compared(self.state, self.options, k, j), own=True)
+        return _by_radii(self.verdicts(), k, j)
 
     def nearest(self, k: int) -> list[tuple[int, float]]:
-        """interim"""
-        rival = int(self.verdicts().rival[k])
-        return [] if rival < 0 else [(rival, 1.0)]
+        """Return the rivals that the verdict on arm k rests on or hangs on, with their shares of the evidence.
+
+        The shares add up to 1, the largest comes first. Of a dominated arm: those who together prove it, one if one
+        suffices. Else the one that comes nearest to being better by eps everywhere; nobody, where nobody is measured.
+        """
+        k = self._arm(k)
+        if self.kernels.nearest is not None:
+            return self.kernels.nearest(self.state, self.options, k)
+        verdicts = self.verdicts()
+        if verdicts.status[k] != FRONT and verdicts.rival[k] >= 0:
+            return [(int(verdicts.rival[k]), 1.0)]
+        return _nearest_by_radii(verdicts, self.setup.eps, k)
 
     def dump(self) -> bytes:
         """Return all there is to know of this session; `Session.load` goes on from it bit for bit."""
@@ -226,6 +241,9 @@ class Session:
                 raise UnreadableFile("the arrays of this session do not fit its setup")
         return with_arrays(self.state, arrays, "state.")
 
+    def _arm(self, arm: int) -> int:
+        return checks.whole("arm", arm, least=0, most=self.setup.n_arms - 1)
+
     def _require(self, ability: str, what: str) -> None:
         if not getattr(self.kernels.accepts, ability):
             raise NotSupported(f"algorithm {self.algorithm.name!r} cannot take {what}")
@@ -262,3 +280,25 @@ class Session:
                     f"outcome of metric {metric} must be from {low:g} to {high:g}, got {values[metric]:g}"
                 )
         return values, mask
+
+
+def _by_radii(verdicts: Verdicts, k: int, j: int) -> Compared:
+    """Compare two arms by their own intervals."""
+    radii = verdicts.radii[k] + verdicts.radii[j]
+    unknown = np.isinf(radii) & (min(verdicts.counts[k], verdicts.counts[j]) == 0)
+    lead = np.where(unknown, np.nan, verdicts.estimates[j] - verdicts.estimates[k])
+    return Compared(lead, np.where(unknown, -np.inf, lead - radii), np.where(unknown, np.inf, lead + radii), own=False)
+
+
+def _nearest_by_radii(verdicts: Verdicts, eps: FloatArray, k: int) -> list[tuple[int, float]]:
+    """Find who lacks least, in units of the radii, to be better than k by eps in every metric."""
+    others = [j for j in range(len(verdicts.status)) if j != k]
+    standing = [j for j in others if verdicts.status[j] != DOMINATED]
+    shortfalls = {}
+    for j in standing or others:
+        lead = _by_radii(verdicts, k, j).lead
+        radii = verdicts.radii[k] + verdicts.radii[j]
+        unit = np.where(np.isfinite(radii) & (radii > 0.0), radii, 1.0)
+        if not np.isnan(lead).any():
+            shortfalls[j] = float(((eps - lead) / unit).max())
+    return [(min(shortfalls, key=lambda j: shortfalls[j]), 1.0)] if shortfalls else []

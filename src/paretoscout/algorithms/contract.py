@@ -190,6 +190,11 @@ class Kernels:
     # judge_anew(state, options): forget all verdicts and judge every arm from the statistics as they are. Who has it
     # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
     judge_anew: Callable[[Any, Any], None] | None = None
+    # compared(state, options, k, j): the lead of j over k, (L,), with the lower and the upper end of its interval, at
+    # the threshold of the verdict on k. nearest(state, options, k): the rivals that this verdict rests on or hangs on,
+    # and their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
+    compared: Callable[[Any, Any, int, int], tuple[FloatArray, FloatArray, FloatArray]] | None = None
+    nearest: Callable[[Any, Any, int], list[tuple[int, float]]] | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
     # what arrays of whole numbers hold whose names do not tell, see states.py: a role, or one for each entry
     ranges: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)

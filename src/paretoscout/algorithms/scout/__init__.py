@@ -7,7 +7,7 @@ means, `robust.py` both, for contexts that explain only part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...errors import InvalidInput
 from ..contract import Algorithm, Settings, Setup
 from ..ranges import setting
 from ..registry import register
-from . import linear, robust, tabular
+from . import linear, pairs, robust, tabular
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,11 @@ ALGORITHM = Algorithm(
     setting="arms with or without contexts, linear or not",
     settings=Scout,
     init=init,
-    kernels=(tabular.KERNELS, linear.KERNELS, robust.KERNELS),
+    kernels=(
+        replace(tabular.KERNELS, compared=pairs.compared_tabular, nearest=pairs.nearest_tabular),
+        replace(linear.KERNELS, compared=pairs.compared_linear, nearest=pairs.nearest_linear),
+        replace(robust.KERNELS, compared=pairs.compared_robust, nearest=pairs.nearest_robust),
+    ),
 )
 
 register(ALGORITHM)
