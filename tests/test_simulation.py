@@ -17,6 +17,8 @@ import pytest
 import paretoscout as ps
 from paretoscout.errors import InvalidInput, UnknownName, UnreadableFile
 from paretoscout.files import pack
+from paretoscout.simulation.progress import Progress
+from paretoscout.simulation.replicates import in_threads
 from paretoscout.simulation.results import rate_interval
 
 S5 = ps.problems.load("s5")
@@ -293,3 +295,14 @@ def test_a_lazier_check_notices_the_same_verdicts_later() -> None:
     assert (lazy.samples >= every.samples).all()
     assert (lazy.samples % 50 <= 1).all()  # a round whose match failed puts the test off by one
     assert lazy.success.all()
+
+
+def test_ctrl_c_before_all_threads_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Second(threading.Thread):
+        def start(self) -> None:
+            if self.name == "replicates-1":
+                raise KeyboardInterrupt
+            super().start()
+
+    monkeypatch.setattr("paretoscout.simulation.replicates.threading.Thread", Second)
+    assert in_threads(lambda index, report: None, 4, 2, Progress(False, 4, "")) == ([], True)

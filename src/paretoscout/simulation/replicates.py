@@ -289,7 +289,8 @@ def in_threads(
     finally:
         give_up.set()
         for thread in threads:
-            thread.join()
+            if thread.is_alive():  # Ctrl-C may come before all of them are started
+                thread.join()
     if failures:
         raise failures[0]
     return finished, interrupted
