@@ -21,6 +21,7 @@ PROMISES = {
 }
 
 NORMAL, NORMAL_ROWS = "normal noise, variance unknown", "noise assumed to be normal, variance unknown"
+LINEAR = "means linear in the contexts"
 BOUNDED = "outcomes within their bounds, noise of any kind"
 
 
@@ -95,7 +96,14 @@ def assumptions(asked: Statement, kernels: Kernels, settings: Settings, setup: S
     taken = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
     if setup.sigma is not None and not kernels.each_sigma and (np.ptp(setup.sigma, axis=0) > 0).any():
         taken = "the largest sigma taken for all options"
-    return tuple(filter(None, [*_noise(asked, settings), taken, model]))
+    linear = LINEAR if kernels.takes_linear and _uses_contexts(settings, setup) else ""
+    return tuple(filter(None, [*_noise(asked, settings), taken, linear, model]))
+
+
+def _uses_contexts(settings: Settings, setup: Setup) -> bool:
+    """Whether an algorithm that can take means as linear in the contexts does so."""
+    chosen = getattr(settings, "model", None) or ("linear" if setup.explained else "tabular")
+    return setup.contexts is not None and setup.link == "identity" and chosen == "linear"
 
 
 def _noise(asked: Statement, settings: Settings) -> list[str]:

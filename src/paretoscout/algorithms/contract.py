@@ -184,6 +184,7 @@ class Kernels:
     ticket_size: int = 0
     accepts: Accepts = Accepts()
     assumes: str = ""  # what their guarantee rests on besides the noise, for people to read; {names} of settings
+    takes_linear: bool = False  # whether they take means as linear in contexts that were stated to explain them
     each_sigma: bool = False  # whether they use the noise scale of each arm; others take the largest for all arms
     pools_noise: bool = False  # whether noise of unknown scale is taken to be the same for all arms
     basis: Callable[[Any], Basis] | None = None  # what each verdict rests on, where they differ in that

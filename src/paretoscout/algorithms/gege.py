@@ -464,7 +464,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"active": "undecided arms", "counters": ("count", "undecided", "count", "place", "arms")},
-            assumes="means linear in the contexts, where there are any",
+            takes_linear=True,
         ),
     ),
 )

@@ -563,7 +563,7 @@ ALGORITHM = Algorithm(
             done=done,
             ranges={"counters": ("count", "code", "count", "count", "arms", "code")},
             accepts=Accepts(pending=True, unasked=True),
-            assumes="means linear in the contexts, where there are any",
+            takes_linear=True,
         ),
     ),
 )

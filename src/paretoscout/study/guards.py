@@ -36,6 +36,8 @@ class Guards:
         # of the share of guards each arm has its own, for each guard and side alike
         alpha = self.spec.delta * dict(self.spec.shares)["guards"] * self.shares[arm] / (2 * len(self.spec.guards))
         sigma = self.spec.sigma[column]
+        if sigma is not None and column < len(self.spec.metrics) and self.spec.asked.sigma.ndim > 1:
+            sigma = float(self.spec.asked.sigma[arm, column])
         if sigma is None and metric.bounds is not None:
             low, high = metric.compared(np.array(metric.bounds)).tolist()
             sigma = (high - low) / 2

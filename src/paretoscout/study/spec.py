@@ -105,8 +105,8 @@ class StudySpec:
 
     @property
     def sigma(self) -> tuple[float | None, ...]:
-        """The noise scale of each column, as it is compared; None: nobody knows it."""
-        known = self.asked.sigma.tolist()
+        """The noise scale of each column, the largest of all arms, as it is compared; None: nobody knows it."""
+        known = np.atleast_2d(self.asked.sigma).max(axis=0).tolist()
         return (*(None if np.isnan(value) else value for value in known), *self.guarded_sigma)
 
     @property
@@ -148,7 +148,7 @@ class StudySpec:
     def text(self) -> str:
         """Return it as text for the storage."""
         asked = {name: _plain(value) for name, value in vars(self.asked).items() if name != "of"}
-        asked["sigma"] = [None if np.isnan(value) else value for value in self.asked.sigma.tolist()]
+        asked["sigma"] = _plain(np.where(np.isnan(self.asked.sigma), None, self.asked.sigma))  # type: ignore[call-overload]
         rest = {name: value for name, value in vars(self).items() if name != "asked"}
         return json.dumps({"format": FORMAT, "asked": asked, **rest}, allow_nan=False, default=asdict)
 
@@ -188,7 +188,7 @@ def _read(cls: type[StudySpec], values: dict[str, Any]) -> StudySpec:
         for metric in asked["metrics"]
     )
     asked["arms"] = tuple(asked["arms"])
-    asked["sigma"] = np.array([np.nan if value is None else value for value in asked["sigma"]], float)
+    asked["sigma"] = np.array(asked["sigma"], float)  # None becomes NaN
     for name in ("contexts", "cost"):
         if asked.get(name) is not None:
             asked[name] = np.array(asked[name], float)
@@ -203,53 +203,58 @@ def _read(cls: type[StudySpec], values: dict[str, Any]) -> StudySpec:
     return cls(**plain)
 
 
-def make_spec(
+def stated(
     *,
     arms: Sequence[str],
     metrics: Any,
-    guards: Sequence[str | Guard],
-    features: Sequence[str],
-    contexts: Sequence[Sequence[float]] | None,
+    guards: Any = (),
+    contexts: Sequence[Sequence[float]] | None = None,
+    sigma: Any = None,
     cost: Sequence[float] | None = None,
-    model: str = "none",
-    theta_max: float | None = None,
-    algorithm: str | Settings,
-    delta: float,
-    sigma: Any,
-    seed: int,
-    lease: float,
-    goal: str | int,
-    budget: int | None,
+    **more: Any,
+) -> tuple[Statement, tuple[Guard, ...], tuple[float | None, ...]]:
+    """Return the statement of a study, its guards, and the noise scale of what only these look at.
+
+    more: model, theta_max, goal, delta and budget of the statement.
+    """
+    objectives, limits = metrics_of(metrics), guards_of(guards)
+    L = len(objectives)
+    columns = list(dict.fromkeys([metric.name for metric in objectives] + [guard.metric for guard in limits]))
+    known = sigma_of(sigma, columns, L)
+    asked = Statement(
+        arms=arm_names(arms),
+        metrics=objectives,
+        sigma=np.array([np.nan if value is None else value for value in known[:L]], float),
+        contexts=None if contexts is None else np.array(contexts, float),
+        cost=None if cost is None else np.array(cost, float),
+        **more,
+    )
+    return asked, limits, tuple(known[L:])
+
+
+def make_spec(
+    asked: Statement,
+    *,
+    guards: tuple[Guard, ...] = (),
+    guarded_sigma: tuple[float | None, ...] = (),
+    features: Sequence[str] = (),
+    algorithm: str | Settings = "scout",
+    seed: int = 0,
+    lease: float = 3600.0,
     give_up: float | str | None = "lease",
     at_give_up: Mapping[str, float] | None = None,
     order: str = "asked",
     title: str = "",
 ) -> StudySpec:
     """Check everything, and settle what follows from what is known of the noise."""
-    stated = metrics_of(metrics)
-    limits = guards_of(guards)
-    columns = list(dict.fromkeys([metric.name for metric in stated] + [guard.metric for guard in limits]))
+    columns = list(dict.fromkeys([metric.name for metric in asked.metrics] + [guard.metric for guard in guards]))
     for name in columns:
         checks.name("name of a metric of a study", name)
     for name in set(columns) & set(RESERVED):
         raise InvalidInput(f"name of a metric of a study must not be {name!r}: a column of its table is called so")
-    for guard in limits:
-        if guard.limit <= 0 and any(metric.relative for metric in stated if metric.name == guard.metric):
+    for guard in guards:
+        if guard.limit <= 0 and any(metric.relative for metric in asked.metrics if metric.name == guard.metric):
             raise InvalidInput(f"limit of metric {guard.metric!r} must be above 0 on a log scale, got {guard.limit:g}")
-    L = len(stated)
-    known = sigma_of(sigma, columns, L)
-    asked = Statement(
-        arms=arm_names(arms),
-        metrics=stated,
-        sigma=np.array([np.nan if value is None else value for value in known[:L]], float),
-        contexts=None if contexts is None else np.array(contexts, float),
-        model=model,
-        theta_max=theta_max,
-        cost=None if cost is None else np.array(cost, float),
-        goal=goal,
-        delta=delta,
-        budget=budget,
-    )
     record, settings = resolve(algorithm)
     if isinstance(algorithm, str) and not asked.knows_sigma:
         if "noise" not in settings.__dataclass_fields__:
@@ -263,32 +268,31 @@ def make_spec(
             f"{type(settings).__name__}(noise='unknown')"
         )
     lease = checks.number("lease of a study", lease, above=0.0)
-    if order not in ORDERS:
-        raise InvalidInput(f"order of a study must be 'asked' or 'told', got {order!r}")
+    checks.one_of("order of a study", order, ORDERS)
     if title != "":
         checks.name("title of a study", title)
     usual = asdict(record.settings())
     spec = StudySpec(
         asked=asked,
-        guards=limits,
+        guards=guards,
         features=tuple(features),
         algorithm=record.name,
         settings=tuple((key, value) for key, value in asdict(settings).items() if value != usual[key]),
-        guarded_sigma=tuple(known[L:]),
+        guarded_sigma=guarded_sigma,
         seed=checks.whole("seed of a study", seed, least=0),
         lease=lease,
         give_up=_give_up(give_up, lease),
-        at_give_up=_at_give_up(at_give_up, stated, columns),
+        at_give_up=_at_give_up(at_give_up, asked.metrics, columns),
         order=order,
-        shares=SHARES["practical" if asked.goal == "practical" else "front", bool(limits)],
+        shares=SHARES["practical" if asked.goal == "practical" else "front", bool(guards)],
         title=title,
     )
     share = dict(spec.shares)["verdicts"]
     state, _ = record.start(settings, setup_of(asked, settings, share=share))  # refused now, not at an ask
     kernels = record.kernels_of(state)
-    if limits and kernels.judge_anew is None:
+    if guards and kernels.judge_anew is None:
         raise NotSupported(f"algorithm {record.name!r} cannot keep guards: it cannot go on without an option that left")
-    if spec.silence is not None and None in spec.silence[:L] and not kernels.accepts.missing:
+    if spec.silence is not None and None in spec.silence[: len(asked.metrics)] and not kernels.accepts.missing:
         raise NotSupported(f"at_give_up of a study with algorithm {record.name!r} must have every metric")
     return spec
 

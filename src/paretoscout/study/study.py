@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,7 +16,7 @@ from ..defaults import DELTA, STORAGE
 from ..diagnostics import Concern, examine
 from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName
 from ..frames import Columns, frame_of
-from ..statement import Metric
+from ..statement import Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .encoding import encode
@@ -24,7 +25,7 @@ from .forecast import Remaining, remaining
 from .log import StudyLog, weight
 from .replica import KINDS, Replica
 from .rows import Row, Rows, as_array, completed
-from .spec import Guard, StudySpec, arm_names, make_spec
+from .spec import Guard, StudySpec, arm_names, make_spec, stated
 from .standing import Standing, Trial, standing_of
 
 #: Rows of imported data in one event.
@@ -101,8 +102,6 @@ class Study:
         if worker is not None and (not isinstance(worker, str) or not worker.isprintable() or len(worker) > 200):
             raise InvalidInput(f"worker of a study must be a text in one line, at most 200 characters, got {worker!r}")
         self.name = name
-        self._concerns: tuple[Concern, ...] = ()
-        self._looked_after = -1  # the event after which what was measured was examined
         spec = None
         if arms is not None or metrics is not None:
             if arms is None or metrics is None:
@@ -111,27 +110,45 @@ class Study:
                 )
             checks.name("name of a study", name)
             names, features, rows, costs = _arms(arms, contexts, cost)
-            spec = make_spec(
+            asked, limits, guarded_sigma = stated(
                 arms=names,
                 metrics=metrics,
                 guards=guards,
-                features=features,
                 contexts=rows,
+                sigma=sigma,
                 cost=costs,
                 model=model,
                 theta_max=theta_max,
-                algorithm=algorithm,
+                goal=goal,
                 delta=delta,
-                sigma=sigma,
+                budget=budget,
+            )
+            spec = make_spec(
+                asked,
+                guards=limits,
+                guarded_sigma=guarded_sigma,
+                features=features,
+                algorithm=algorithm,
                 seed=seed,
                 lease=lease,
-                goal=goal,
-                budget=budget,
                 give_up=give_up,
                 at_give_up=at_give_up,
                 order=order,
                 title=title,
             )
+        self._begin(spec, storage, clock, worker)
+
+    def _begin(
+        self,
+        spec: StudySpec | None,
+        storage: str | Path | Storage | None,
+        clock: Callable[[], float] | None = None,
+        worker: str | None = None,
+    ) -> None:
+        """Make the study, or find it, in its storage."""
+        name = self.name
+        self._concerns: tuple[Concern, ...] = ()
+        self._looked_after = -1  # the event after which what was measured was examined
         # only now: what is wrong leaves no file behind
         where = storage or os.environ.get("PARETOSCOUT_STORAGE") or STORAGE
         self.storage = storage_of(where, make=spec is not None)
@@ -145,6 +162,24 @@ class Study:
                 f"study {name!r} is there already, with other settings of {', '.join(differ)}: "
                 "choose another name, or load it by its name alone"
             )
+
+    @classmethod
+    def of(
+        cls, asked: Statement, *, storage: str | Path | Storage | None = None, name: str = "study", **settings: Any
+    ) -> Study:
+        """Return a live study of a statement, such as that of a simulated problem (`problem.asked(eps, delta)`).
+
+        settings: algorithm, seed, lease, give_up, at_give_up, order and title, as in `Study`.
+
+        >>> from paretoscout.problems import load
+        >>> Study.of(load("s5").asked(eps=0.1), storage="memory")
+        <Study 'study': 5 arms, 2 metrics>
+        """
+        features = () if asked.contexts is None else tuple(f"x{k + 1}" for k in range(asked.contexts.shape[1]))
+        study = cls.__new__(cls)
+        study.name = checks.name("name of a study", name)
+        study._begin(make_spec(replace(asked, of="a study"), features=features, **settings), storage)
+        return study
 
     @classmethod
     def load(cls, name: str = "study", storage: str | Path | Storage | None = None) -> Study:
@@ -469,6 +504,8 @@ class Study:
         contexts = [name for name in self.spec.features if name != "1"]
         if any(" = " in name for name in contexts):
             raise NotSupported("arms cannot be added to a study whose contexts have categories: make a new one")
+        if self.spec.asked.sigma.ndim > 1:
+            raise NotSupported("arms cannot be added to a study that knows the noise scale of each of its arms")
         names, _, rows, costs = _arms(arms, contexts, cost)
         if (costs is None) != (self.spec.asked.cost is None):
             raise InvalidInput(f"cost of arms must be {'given' if costs is None else 'left out'} as in the study")

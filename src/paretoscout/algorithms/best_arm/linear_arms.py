@@ -14,8 +14,6 @@ BEST_ARM = (
     "fixed confidence: the returned arm is within eps of the best, with probability at least 1 - delta, if the noise "
     "is sigma-sub-Gaussian and the means are linear in the contexts"
 )
-#: What a guarantee that uses the contexts rests on.
-LINEAR = "means linear in the contexts, where there are any"
 #: Features that are linear combinations of others but for this part count as such.
 DEPENDENT = 1e-5
 

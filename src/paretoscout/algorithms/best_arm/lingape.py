@@ -33,7 +33,7 @@ from ..contract import Algorithm, Kernels, Settings, Setup
 from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts
-from .linear_arms import BEST_ARM, LINEAR, contexts_of, shift_of
+from .linear_arms import BEST_ARM, contexts_of, shift_of
 
 #: Weights of a combination of arms below this are rounding.
 NO_WEIGHT = 1e-9
@@ -255,7 +255,8 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"counters": ("count", "count", "arm", "arm")},
-            assumes=LINEAR + ", with parameters of a known largest norm",
+            assumes="parameters of a known largest norm",
+            takes_linear=True,
         ),
     ),
 )

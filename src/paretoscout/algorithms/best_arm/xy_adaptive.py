@@ -33,7 +33,7 @@ from ..contract import Algorithm, Kernels, Settings, Setup
 from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts, keep_undecided, leader_of
-from .linear_arms import BEST_ARM, LINEAR, contexts_of, spanning_arms
+from .linear_arms import BEST_ARM, contexts_of, spanning_arms
 from .xy_static import PAPER
 
 
@@ -212,7 +212,7 @@ ALGORITHM = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
-            assumes=LINEAR,
+            takes_linear=True,
             ranges={"counters": ("count", "some arms", "features")},
         ),
     ),

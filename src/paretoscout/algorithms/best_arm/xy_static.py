@@ -34,7 +34,7 @@ from ..contract import Algorithm, Kernels, Settings, Setup
 from ..ranges import setting
 from ..registry import register
 from .judging import best_arm_verdicts
-from .linear_arms import BEST_ARM, LINEAR, contexts_of, shift_of
+from .linear_arms import BEST_ARM, contexts_of, shift_of
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ G_ALLOCATION = Algorithm(
             update=update,
             verdicts=verdicts,
             done=done,
-            assumes=LINEAR,
+            takes_linear=True,
             ranges={"counters": ("count", "count", "place")},
         ),
     ),
