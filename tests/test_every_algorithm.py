@@ -10,14 +10,11 @@ import pytest
 
 import paretoscout as ps
 from paretoscout.algorithms import (
-    GEGE,
-    PSIPS,
     Accepts,
     EpsilonPAL,
     Scout,
     Settings,
     Setup,
-    TrackAndStop,
     available,
     get,
     states,
@@ -27,7 +24,6 @@ from paretoscout.errors import InvalidInput, NotSupported, UnreadableFile
 from paretoscout.files import pack, unpack
 from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from paretoscout.session import Question, Session
-from paretoscout.simulation.replicates import Run
 from paretoscout.start import setup_of
 from paretoscout.streams import environment_stream
 
@@ -425,54 +421,3 @@ def test_a_setup_checks_itself(change: dict[str, Any]) -> None:
     Setup(**good)
     with pytest.raises(InvalidInput, match=f"{next(iter(change))} of a setup must"):
         Setup(**{**good, **change})
-
-
-# One statement, two drivers
-
-
-STATED = {
-    "tabular": ps.problems.gaussian(MEANS, sigma=0.05, cost=[1.0, 2.0, 1.0, 3.0], name="stated"),
-    "linear": ps.problems.linear([[1, 0], [0, 1], [0.3, -0.5], [-0.5, -0.5]], np.eye(2), sigma=0.05, name="stated"),
-    "with contexts": ps.problems.gaussian(MEANS, sigma=0.05, contexts=MEANS, name="stated"),
-    "logistic": ps.problems.logistic([[1, 0], [0, 1], [0.3, -0.5], [-0.5, -0.5]], 2 * np.eye(2), name="stated"),
-    "in percent": ps.problems.gaussian(
-        np.exp(MEANS), 0.05, metrics=[ps.Metric("a", eps="30%"), ps.Metric("b", "min", eps="20%")], name="stated"
-    ),
-}
-#: Settings that void the guarantee.
-VOIDED: dict[str, Settings] = {
-    "gege, published": GEGE(constants="published"),
-    "psips, published": PSIPS(constants="published"),
-    "track-and-stop, published": TrackAndStop(constants="published"),
-}
-
-
-@pytest.mark.parametrize("which", STATED)
-@pytest.mark.parametrize("name", [*CONTENDERS, *VOIDED])
-def test_a_study_is_told_and_promises_what_a_simulation_does(name: str, which: str) -> None:
-    """The same statement gives the same setup, guarantee and assumptions, or is refused in the same words."""
-    settings = (CONTENDERS | VOIDED)[name]
-    problem = suited(STATED[which], settings)
-    eps = None if which == "in percent" else [0.3] * len(problem.metrics)
-    asked = problem.asked(eps, 0.1, **plan(settings))
-    try:
-        run = Run(resolve(settings)[0], settings, problem, eps, 0.1, 0, None, asked.budget, asked.goal)
-    except (InvalidInput, NotSupported) as refused:
-        with pytest.raises(type(refused)) as live:
-            ps.Study.of(asked, algorithm=settings, storage="memory")
-        assert str(live.value) == str(refused)
-        return
-    study = ps.Study.of(asked, algorithm=settings, storage="memory")
-    with study.log.reading() as replica:
-        setup = replica.session.setup
-    for field, value in vars(run.setup).items():
-        np.testing.assert_array_equal(getattr(setup, field), value, field)
-    assert study.verdicts().guarantee == run.guarantee
-    assert study.verdicts().guarantee.holds == resolve(settings)[0].under(settings).guarantees
-
-
-def test_what_voids_a_guarantee_voids_it_everywhere() -> None:
-    for settings in VOIDED.values():
-        study = ps.Study.of(STATED["tabular"].asked(0.3), algorithm=settings, storage="memory")
-        assert not study.verdicts().guarantee.holds
-        assert not next(ps.watch(STATED["tabular"], settings, eps=0.3)).guarantee.holds

@@ -1098,13 +1098,13 @@ def test_guard_bounds_hold_at_all_times(sigma: float | None) -> None:
     120 studies of 2 such arms, 1 guard: each bound fails with probability at most delta / 8, so at most 120 * 2 * delta / 8
     = 9 are expected with delta = 0.3; more than 21 by chance: below 0.0005.
     """
-    from paretoscout.study.spec import make_spec
+    from paretoscout.study.spec import make_spec, stated
 
     rng = np.random.default_rng(2)
-    spec = make_spec(
-        arms=["a", "b"], metrics={"x": "max"}, guards=["y <= 0"], features=(), contexts=None, algorithm="scout",
-        delta=0.3, sigma={"x": 1.0, "y": sigma}, seed=0, lease=1.0, goal="front", budget=None,
-    )  # fmt: skip
+    asked, guards, guarded_sigma = stated(
+        arms=["a", "b"], metrics={"x": "max"}, guards=["y <= 0"], sigma={"x": 1.0, "y": sigma}, delta=0.3
+    )
+    spec = make_spec(asked, guards=guards, guarded_sigma=guarded_sigma)
     wrong = 0
     replica = Replica(spec)
     for _ in range(120):
