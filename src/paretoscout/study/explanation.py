@@ -41,9 +41,8 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
         return Explanation(arm, "dominated", None, {}, broken.metric, samples, None, text)
     k = table.arms.index(arm)
     verdict = table.verdicts[k]
-    rival = standing.nearest[k][0][0] if standing.nearest[k] else None
-    if rival not in table.arms:  # it left since
-        rival = table.rivals[k] if table.rivals[k] in table.arms else None
+    nearest = [name for name, _ in standing.rivals_of(arm) if name in table.arms]  # others left since
+    rival = nearest[0] if nearest else None
     pair = None if rival is None else standing.pair(arm, rival)
     hinge = None if pair is None else _hinge(pair)
     expected = remaining(replica, 8).by_arm.get(arm) if verdict == "undecided" else None

@@ -235,7 +235,9 @@ class Replica:
         if self.censored:
             L = len(self.spec.metrics)
             censored = np.array([[(arm, column) in self.censored for column in range(L)] for arm in present])
-            table = replace(table, censored=censored)
+            unknown = censored & np.isinf(table.widths)  # what was told is an upper bound even so
+            centres = np.where(unknown, self.tally.mean[present][:, :L], table.centres)
+            table = replace(table, censored=censored, centres=centres)
         if len(present) == 1 and self.guards.broken(present[0]) is not None:
             return replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
         if self.missed and "undecided" in table.verdicts:

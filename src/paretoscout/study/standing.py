@@ -24,6 +24,8 @@ from .replica import Replica
 
 #: Of the JSON. A key that is there stays; a new meaning is a new version.
 VERSION = 1
+#: Of more options than this nobody looks at all pairs.
+MOST_COMPARED = 100
 
 
 @dataclass(frozen=True)
@@ -124,22 +126,33 @@ class Standing:
         """Whether the budget is spent, nothing is open, and something is undecided."""
         return self.budget is not None and self.counts["told"] >= self.budget and not self.open and not self.done
 
+    def rivals_of(self, option: str) -> tuple[tuple[str, float], ...]:
+        """Return the rivals that the verdict on an option rests or hangs on, the largest first, with their shares."""
+        self._check(option)
+        k = self.verdicts.arms.index(option)
+        names = {place: name for name, place in self._place.items()}
+        found = tuple((names[j], share) for j, share in self._session.nearest(self._place[option]))
+        rival = self.verdicts.rivals[k]
+        # a verdict that people act on may rest on another one than that of the algorithm
+        if self.verdicts.verdicts[k] == "dominated" and rival is not None and rival not in dict(found):
+            return ((rival, 1.0),)
+        return found
+
     @cached_property
     def nearest(self) -> tuple[tuple[tuple[str, float], ...], ...]:
-        """For each option the rivals that its verdict rests or hangs on, the largest first, with their shares."""
-        names = {place: name for name, place in self._place.items()}
-        found = [[(names[j], share) for j, share in self._session.nearest(self._place[arm])] for arm in self.options]
-        for k, (verdict, rival) in enumerate(zip(self.verdicts.verdicts, self.verdicts.rivals, strict=True)):
-            # a verdict that people act on may rest on another one than that of the algorithm
-            if verdict == "dominated" and rival is not None and rival not in dict(found[k]):
-                found[k] = [(rival, 1.0)]
-        return tuple(map(tuple, found))
+        """What `rivals_of` gives for each option; of very many options, the rival that each verdict names."""
+        if len(self.options) <= MOST_COMPARED:
+            return tuple(self.rivals_of(option) for option in self.options)
+        return tuple(() if rival is None else ((rival, 1.0),) for rival in self.verdicts.rivals)
+
+    def _check(self, *options: str) -> None:
+        for name in options:
+            if name not in self.verdicts.arms:
+                raise UnknownName("option", name, self.verdicts.arms)
 
     def pair(self, option: str, rival: str) -> Pair:
         """Return by how much `rival` is better than `option`, at the threshold that verdicts on them use."""
-        for name in (option, rival):
-            if name not in self.verdicts.arms:
-                raise UnknownName("option", name, self.verdicts.arms)
+        self._check(option, rival)
         compared = self._session.compared(self._place[option], self._place[rival])
         ends = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
         return Pair(option, rival, _differences(self.verdicts.metrics, *ends), compared.own)

@@ -1,0 +1,278 @@
+"""The standing of a study: one value, the same JSON from every command, as its schema says."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import paretoscout as ps
+from paretoscout.cli.main import main
+from paretoscout.errors import InvalidInput, UnknownName
+from paretoscout.study import schema
+
+TRUTH = {"a": (1.0, 10.0), "b": (0.5, 12.0), "c": (2.0, 30.0), "d": (2.5, 90.0)}
+METRICS = [ps.Metric("quality", eps=0.1), ps.Metric("time", "min", eps="2%", unit="ms")]
+
+
+def play(study: ps.Study, rounds: int = 10_000, seed: int = 0) -> ps.Study:
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        if study.done:
+            break
+        trial = study.ask()
+        quality, time = TRUTH[trial.arm]
+        study.tell(trial, {"quality": quality + 0.1 * rng.normal(), "time": time * math.exp(0.05 * rng.normal())})
+    return study
+
+
+def new(**how: Any) -> ps.Study:
+    return ps.Study(list(TRUTH), METRICS, **{"storage": "memory", "title": "which one?", **how})
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(main, list(arguments))
+    assert done.exit_code in (0, 3), done.output
+    return done.stdout
+
+
+CASES: dict[str, Any] = {
+    "empty": lambda: new(),
+    "some": lambda: play(new(), 9),
+    "done": lambda: play(new()),
+    "guards": lambda: play(new(guards=["time <= 60"])),
+    "practical": lambda: play(new(goal="practical")),
+    "other algorithm": lambda: play(new(algorithm="multi-pfi", sigma=[0.1, 0.05])),
+    "heuristic": lambda: play(new(algorithm="pfiwr", sigma=[0.1, 0.05], theta_max=100.0), 50),
+    "sigma of each": lambda: ps.Study.of(ps.problems.load("compressors").asked([1, 1]), storage="memory"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_json_is_as_its_schema_says(case: str) -> None:
+    standing = CASES[case]().standing()
+    said = json.loads(standing.as_json())
+    jsonschema.validate(said, schema())
+    assert said["title"] in ("which one?", None)
+    assert said["front"] == [each["option"] for each in said["options"] if each["verdict"] == "front"]
+    assert said["guarantee"]["text"] == str(standing.guarantee)
+    assert str(standing.guarantee).count(";") >= len(standing.guarantee.assumptions) - 1
+
+
+def test_every_command_prints_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    play(new(storage="paretoscout.db", guards=["time <= 60"]), 30)
+    printed = [run("status", "--json"), run("front", "--json"), run("export", "--json")]
+    assert printed[0] == printed[1] == printed[2]
+    assert json.loads(printed[0]) == ps.Study.load().standing().as_dict()
+
+
+def test_a_bench_and_its_study_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same guarantee, limits and numbers, in milliseconds, from bench and from status."""
+    monkeypatch.chdir(tmp_path)
+    shown = run("bench", "sleep 0.001", "sleep 0.02", "sleep 0.3", "-m", "time<=150", "-m", "rss", "--export", "x.json")
+    bench = json.loads(Path("x.json").read_text())
+    jsonschema.validate(bench, schema())
+    del bench["bench"]
+    assert bench == json.loads(run("status", "--json", "--name", bench["name"]))
+    assert "with probability 95%, up to 2% of every metric" in bench["guarantee"]["text"]
+    assert "among options that keep time <= 150 ms" in bench["guarantee"]["assumptions"]
+    assert 1 < bench["options"][0]["estimates"]["time"]["value"] < 100
+    assert [(each["kind"], each["reason"]) for each in bench["withdrawn"]] == [("guard", "breaks time <= 150 ms")]
+    status = run("status", "--name", bench["name"])
+    for line in shown.splitlines():
+        if line.startswith(("sleep", "Guarantee")) and "are the front" not in line and "is the front" not in line:
+            assert line in status
+
+
+def test_the_standing_of_an_earlier_event() -> None:
+    study = new()
+    seen = []
+    rng = np.random.default_rng(3)
+    while not study.done:
+        trial = study.ask()
+        quality, time = TRUTH[trial.arm]
+        study.tell(trial, {"quality": quality + 0.1 * rng.normal(), "time": time * math.exp(0.05 * rng.normal())})
+        seen.append(study.standing())
+    last = seen[-1]
+    for then in seen[:: max(1, len(seen) // 5)]:
+        assert study.standing(at=then.event).as_dict() == {**then.as_dict(), **study_concerns(study, then.event)}
+    for k, option in enumerate(last.options):
+        came = last.since[k]
+        assert came is not None
+        assert study.standing(at=came).verdicts.verdicts[k] == last.verdicts.verdicts[k]
+        assert study.standing(at=came - 1).verdicts.verdicts[k] == "undecided", option
+    with pytest.raises(InvalidInput, match=f"event of study 'study' must be at most {last.event}, got 100000"):
+        study.standing(at=100_000)
+
+
+def study_concerns(study: ps.Study, event: int) -> dict[str, Any]:
+    """An earlier standing names no concerns."""
+    said = study.standing(at=event).as_dict()
+    return {key: said[key] for key in ("concerns", "warnings")}
+
+
+def test_since_survives_loading_and_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from paretoscout.study import log
+
+    monkeypatch.setattr(log, "SNAPSHOT_EVENTS", 7)
+    study = play(new(storage=tmp_path / "x.db"))
+    assert ps.Study.load(storage=tmp_path / "x.db").standing().since == study.standing().since
+
+
+@pytest.mark.parametrize("how", [{}, {"sigma": [0.1, 0.05]}, {"algorithm": "multi-pfi", "sigma": [0.1, 0.05]}])
+def test_a_pair_shows_why(how: dict[str, Any]) -> None:
+    standing = play(new(**how)).standing()
+    for k, option in enumerate(standing.options):
+        if standing.verdicts.verdicts[k] != "dominated":
+            continue
+        ((rival, share), *_) = standing.rivals_of(option)
+        pair = standing.pair(option, rival)
+        assert share == 1.0
+        assert pair.own == (standing.verdicts.guarantee is not None and "algorithm" not in how)
+        for difference, metric, (mine, theirs) in zip(
+            pair.differences, METRICS, zip(TRUTH[option], TRUTH[rival], strict=True), strict=True
+        ):
+            truth = theirs / mine - 1 if metric.relative else theirs - mine
+            truth = mine / theirs - 1 if metric.relative and metric.direction == "min" else truth
+            assert difference.low is not None
+            assert difference.high is not None
+            assert difference.low <= truth <= difference.high, "false alarm: below 0.05, the delta"
+            if pair.own:
+                assert difference.low > 0, "it is proven"
+    with pytest.raises(UnknownName, match="option"):
+        standing.pair("a", "z")
+
+
+def test_a_pair_is_of_its_moment() -> None:
+    study = play(new(), 12)
+    standing = study.standing()
+    before = standing.pair("a", "b")
+    play(study)
+    assert standing.pair("a", "b") == before
+    assert study.standing().pair("a", "b") != before
+
+
+# Metrics that are compared in percent
+
+
+@given(st.floats(0.1, 50.0), st.floats(1e-3, 1e3), st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_percent_does_not_depend_on_the_unit(percent: float, unit: float, seed: int) -> None:
+    """Seconds or milliseconds: the same questions, verdicts and shares; numbers in the unit."""
+    rng = np.random.default_rng(seed)
+    draws = np.exp(rng.normal(0, 0.3, (300,)))
+    studies = []
+    for factor in (1.0, unit):
+        study = ps.Study(list("abc"), [ps.Metric("t", "min", eps=f"{percent}%")], storage="memory", seed=seed)
+        for draw in draws:
+            if study.done:
+                break
+            trial = study.ask()
+            study.tell(trial, {"t": factor * draw * {"a": 1.0, "b": 1.5, "c": 4.0}[trial.arm]})
+        studies.append(study)
+    ours, theirs = (study.standing() for study in studies)
+    assert ours.verdicts.verdicts == theirs.verdicts.verdicts
+    assert ours.verdicts.counts.tolist() == theirs.verdicts.counts.tolist()
+    np.testing.assert_allclose(unit * ours.verdicts.estimates, theirs.verdicts.estimates, rtol=1e-9)
+    np.testing.assert_allclose(unit * ours.verdicts.high, theirs.verdicts.high, rtol=1e-6)
+
+
+def test_a_log_scale_is_the_linear_one_of_logarithms() -> None:
+    """A study in percent takes the same decisions as one of logarithms with eps = log(1 + p)."""
+    percent = ps.Study(list(TRUTH), [ps.Metric("t", eps="3%")], storage="memory", guards=["t <= 80"])
+    logs = ps.Study(
+        list(TRUTH), [ps.Metric("t", eps=math.log1p(0.03))], storage="memory", guards=[f"t <= {math.log(80)!r}"]
+    )
+    rng = np.random.default_rng(0)
+    while not percent.done:
+        mine, theirs = percent.ask(), logs.ask()
+        assert mine == theirs
+        value = TRUTH[mine.arm][1] * math.exp(0.1 * rng.normal())
+        percent.tell(mine, {"t": value})
+        logs.tell(theirs, {"t": math.log(value)})
+    assert logs.done
+    assert percent.verdicts().verdicts == logs.verdicts().verdicts
+    np.testing.assert_allclose(np.log(percent.verdicts().low), logs.verdicts().low, rtol=1e-9)
+    assert [each.reason for each in percent.standing().withdrawn] == ["breaks t <= 80"]
+    assert "d" not in percent.verdicts().arms
+
+
+def test_simulations_compare_in_percent_too() -> None:
+    """Log-normal times: geometric means are found, and the front is right; false alarm below 1e-9 at delta 1e-9."""
+    metrics = [ps.Metric("quality", eps=0.1), ps.Metric("time", "min", eps="2%", unit="ms")]
+    problem = ps.problems.gaussian(list(TRUTH.values()), [0.1, 0.05], names=list(TRUTH), metrics=metrics)
+    result = ps.simulate(problem, delta=1e-9, replicates=4)
+    assert result.success.all()
+    *_, table = ps.watch(problem, delta=1e-9)
+    assert (table.low <= problem.means).all()
+    assert (problem.means <= table.high).all()
+    assert "2% of time" in str(table.guarantee)
+    rows = {"arm": [], "quality": [], "time": []}  # type: ignore[var-annotated]
+    rng = np.random.default_rng(1)
+    for name, (quality, time) in TRUTH.items():
+        rows["arm"] += [name] * 40
+        rows["quality"] += (quality + 0.1 * rng.normal(size=40)).tolist()
+        rows["time"] += (time * np.exp(0.05 * rng.normal(size=40))).tolist()
+    recorded = ps.problems.table(rows, arm="arm", metrics=metrics)
+    np.testing.assert_allclose(recorded.means[:, 1], [time for _, time in TRUTH.values()], rtol=0.05)
+    assert ps.simulate(recorded, replicates=2, max_samples=5_000).success.all()
+    judged = ps.analyze(rows, arm="arm", metrics=metrics)
+    np.testing.assert_allclose(judged.estimates, recorded.means, rtol=0.02)  # pilots are left out
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (
+            {"scale": "log", "eps": 0.02},
+            "eps of metric 'x' must be a share such as '2%' where its scale is 'log', got 0.02",
+        ),
+        ({"scale": "ln"}, "scale of metric 'x' must be 'linear' or 'log', got 'ln'"),
+        ({"eps": "two"}, "eps of metric 'x' must be a number or a percentage such as '2%', got 'two'"),
+        ({"eps": "-2%"}, "eps of metric 'x' must be a number or a percentage such as '2%', got '-2%'"),
+        (
+            {"eps": "2%", "bounds": (0, 5)},
+            "the lower one of the bounds of metric 'x' must be a finite number above 0, got 0",
+        ),
+    ],
+)
+def test_bad_scales_are_refused(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ps.Metric("x", **how)
+    assert str(refused.value) == message
+
+
+def test_what_is_not_above_zero_cannot_be_compared_in_percent() -> None:
+    study = new()
+    trial = study.ask()
+    for value in (0.0, -1.0):
+        with pytest.raises(
+            InvalidInput, match=r"'time' in outcome of trial 0 must be above 0 to be compared in percent"
+        ):
+            study.tell(trial, {"quality": 1.0, "time": value})
+    with pytest.raises(InvalidInput, match="row 1 of this table must be above 0"):
+        study.tell_frame({"arm": ["a", "a"], "quality": [1.0, 1.0], "time": [1.0, 0.0]})
+    with pytest.raises(InvalidInput, match="limit of metric 'time' must be above 0 on a log scale"):
+        new(guards=["time <= 0"])
+    with pytest.raises(InvalidInput, match="must be a number, for it is compared by differences"):
+        ps.simulate(ps.problems.load("s5"), eps=["2%", "2%"])
+    with pytest.raises(InvalidInput, match="must be a share such as '2%'"):
+        ps.simulate(ps.problems.gaussian([[1.0]], 0.1, metrics=[ps.Metric("x", eps="2%")]), eps=0.1)
+
+
+def test_what_is_below_what_can_be_measured_is_told_as_such() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("rss", "min", eps="2%", unit="MB")], storage="memory")
+    study.tell(study.ask(arm="a"), {"rss": ps.Below(6.9)})
+    study.tell(study.ask(arm="b"), {"rss": 20.0})
+    first, second = study.standing().as_dict()["options"]
+    assert first["estimates"]["rss"] == {"value": None, "low": None, "high": 6.9, "radius": None, "censored": True}
+    assert not second["estimates"]["rss"]["censored"]
