@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def measure(cases: list[tuple[str, str]], only: str | None, seconds: float, repl
             print(missing)
             continue
         assert known.contexts is not None
-        problem = replace(known, contexts=features(known.contexts, kind))
+        problem = known.replace(contexts=features(known.contexts, kind))
         explained, misfit = fit(problem)
         for label, settings in contenders(misfit).items():
             if only is not None and only not in label:

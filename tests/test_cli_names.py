@@ -154,7 +154,7 @@ def test_every_spelling_of_a_direction_is_stored_as_one(word: str, folder: Path)
     assert Study(["a"], {"latency": word}, storage="memory").spec.metrics[0].direction == short
     assert ps.problems.gaussian([[1.0]], 1.0, directions=word).metrics[0].direction == short
     assert ps.geometry.pareto_front([[1], [2]], directions=word).tolist() == [short == "min", short == "max"]
-    assert source_of(f"latency:{word}=json@x", {}).direction == short
+    assert source_of(f"latency:{word}=json@x", {}).metric.direction == short
     better = {"min": "latency: smaller is better", "max": "latency: larger is better"}[short]
     assert better in run("create", "--arm", "a", "-m", f"latency:{word}").output
     (folder / "study.yaml").write_text(f"arms: [a]\nmetrics: {{latency: {word}}}\nname: yaml\n")

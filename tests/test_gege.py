@@ -206,12 +206,12 @@ def run_both(problem: ps.Problem, settings: Any, twin: NaiveGEGE, eps: Any, budg
     means, sigma = units.oriented(problem.means), problem.sigma[0] / units.divisors
     while twin.active:
         outcomes = means[twin.arms] + sigma * noise.standard_normal((len(twin.arms), len(sigma)))
-        asked = []
+        arms = []
         for outcome in outcomes:
             question = session.ask()
-            asked.append(question.arm)
+            arms.append(question.arm)
             session.tell(question, outcome)
-        assert asked == twin.arms
+        assert arms == twin.arms
         twin.tell(outcomes)
         status = session.verdicts().status
         for arms, code in ((twin.accepted, FRONT), (twin.rejected, DOMINATED), (twin.active, UNDECIDED)):

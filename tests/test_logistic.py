@@ -23,7 +23,7 @@ def test_means_sigma_and_bounds() -> None:
     np.testing.assert_allclose(problem.means, 1 / (1 + np.exp(-z)))
     np.testing.assert_array_equal(problem.sigma, np.full((3, 2), 0.5))
     assert [metric.bounds for metric in problem.metrics] == [(0.0, 1.0)] * 2
-    assert problem.link == "logistic"
+    assert problem.statement.model == "logistic"
     assert "0 or 1" in problem.statement.noise
     units = problem.units([0.1, 0.2])
     assert problem.theta_max(units) == pytest.approx(np.linalg.norm(THETA, axis=0).max()), "in no metric's unit"
@@ -42,7 +42,7 @@ def test_draws_are_zeros_and_ones_at_the_right_rates() -> None:
         seen = np.empty((n, 2))
         for i in range(n):
             draw(environment, arm, rng, outcome)
-            seen[i] = units.original(outcome)
+            seen[i] = units.undirected(outcome)
         assert set(np.unique(seen)) == {0.0, 1.0}
         error = np.abs(seen.mean(axis=0) - problem.means[arm])
         assert (error < 5.5 * 0.5 / n**0.5).all()  # Hoeffding: false alarm below 1e-6 for each of six rates

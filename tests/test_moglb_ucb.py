@@ -147,7 +147,7 @@ def test_equals_the_twin_decision_by_decision(title: str) -> None:
     session = Session(settings, setup, seed=3)
     contexts = np.eye(len(problem.arms)) if problem.contexts is None else problem.contexts
     longest = np.linalg.norm(contexts, axis=1).max()
-    logistic = problem.link == "logistic"
+    logistic = problem.statement.model == "logistic"
     theta_max = setup.theta_max if settings.theta_max is None else settings.theta_max
     assert theta_max is not None
     assert setup.sigma is not None
@@ -212,7 +212,7 @@ def test_learns_logistic_rewards() -> None:
     assert problem.theta is not None
     np.testing.assert_allclose(session.state.theta, problem.theta, atol=0.25)
     pulled = session.verdicts().counts > 500
-    np.testing.assert_allclose(units.original(session.verdicts().estimates)[pulled], problem.means[pulled], atol=0.05)
+    np.testing.assert_allclose(units.undirected(session.verdicts().estimates)[pulled], problem.means[pulled], atol=0.05)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
-from paretoscout.algorithms.scout_pairs import shares_against
 from scipy.stats import binom
 
-from paretoscout.algorithms import Scout, Setup, scout_tabular
+from paretoscout.algorithms import Scout, Setup
+from paretoscout.algorithms.scout import tabular as scout_tabular
+from paretoscout.algorithms.scout.pairs import shares_against
 from paretoscout.algorithms.states import copy_state
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, UNDECIDED
+from paretoscout.kernels.noise import pair_evidence
 from paretoscout.session import Session
 
 Array = npt.NDArray[np.float64]
@@ -230,8 +232,7 @@ def test_the_shares_are_those_of_the_sum_that_eliminates() -> None:
         state.status[:] = UNDECIDED
         scout_tabular.renew_all(state, options)
         terms = [
-            np.log(share)
-            + min(scout_tabular.pair_evidence(state, options, j, 0, metric, 0.0, 0.0) for metric in (0, 1))
+            np.log(share) + min(pair_evidence(state, options, j, 0, metric, 0.0, 0.0) for metric in (0, 1))
             for j, share in enumerate(shares_against(state, options, 0))
             if j > 0
         ]

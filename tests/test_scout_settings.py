@@ -209,8 +209,8 @@ def test_bounds_on_one_metric_are_used_with_contexts_too(model: str) -> None:
     assert linear.sigma_bounded.all()
     status = replicate.verdicts().status
     assert status[3] != DOMINATED
-    assert "events: within bounds, noise of any kind; " in run.assumed
-    assert "; noise the same for all options" in run.assumed
+    assert "events: outcomes within their bounds, noise of any kind" in run.guarantee.assumptions
+    assert "noise the same for all options" in run.guarantee.assumptions
 
 
 def test_rounding_proves_nothing() -> None:

@@ -705,7 +705,7 @@ def test_tables_of_all_kinds(make: Callable[[dict[str, Any]], Any]) -> None:
 def test_tables_with_trials(make: Callable[[dict[str, Any]], Any]) -> None:
     study = new()
     trials = study.ask(3)
-    told = {
+    told: dict[str, list[Any]] = {
         "trial": [trial.number for trial in trials] + [None, 0],
         "arm": [trial.arm for trial in trials] + ["c", trials[0].arm],
         "quality": [1.0, 2.0, 3.0, 4.0, 1.0],

@@ -51,7 +51,7 @@ EPS, SIGMA = 0.25, 0.0625
 ROUNDS = {"memory": 150}  # in databases fewer: the state is the same there, and each round takes longer
 PLAIN = ps.problems.gaussian([[1.0, 0.0], [0.0, 1.0], [0.25, -0.5], [-0.5, -0.5]], sigma=SIGMA)
 CONTEXTS = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.25, -0.5], [1.0, -0.5, -0.5]])
-WITH_CONTEXTS = replace(PLAIN, contexts=CONTEXTS)
+WITH_CONTEXTS = PLAIN.replace(contexts=CONTEXTS)
 LIVE: dict[str, Settings] = {
     **CONTENDERS,
     "scout, linear": Scout(model="linear"),

@@ -128,7 +128,6 @@ class Problem:
             return float(np.linalg.norm(self.theta, axis=0).max())
         if self.contexts is None:
             return float(np.linalg.norm(units.oriented(self.means), axis=0).max())
-        theta = self.theta
-        if theta is None:
-            theta = np.linalg.lstsq(self.contexts, units.compared(self.means), rcond=None)[0]
+        known = units.compared(self.means)
+        theta: Any = np.linalg.lstsq(self.contexts, known, rcond=None)[0] if self.theta is None else self.theta
         return float(np.linalg.norm(units.directed(theta), axis=0).max())

@@ -147,7 +147,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     from . import show
 
     stated = _problem(problem, what)
-    settings = values.algorithm(algorithm, stated.knows_sigma)
+    settings = values.algorithm(algorithm, stated.statement.knows_sigma)
     if not as_json:
         show.writable(out)
     run = _run(what)
@@ -175,7 +175,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
         if of_rows is not None:
             screen.print(f"{of_rows['says']}.", markup=False, soft_wrap=True)
         _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
-        if algorithm != "uniform" and (stated.knows_sigma or settings.sigma is not None):
+        if algorithm != "uniform" and (stated.statement.knows_sigma or settings.sigma is not None):
             *_, uniform = watch(stated, Uniform(sigma=settings.sigma), **run)
             least = "" if "undecided" not in uniform.verdicts else "more than "
             n = int(uniform.counts.sum())
@@ -232,7 +232,10 @@ def compare(
         if not chosen:
             raise InvalidInput(next(iter(refused.values())))
     else:
-        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in values.several(algorithms)], {}
+        chosen, refused = (
+            [values.algorithm(text, stated.statement.knows_sigma) for text in values.several(algorithms)],
+            {},
+        )
     results, interrupted = [], False
     try:
         for settings in chosen:

@@ -174,11 +174,11 @@ def table(
             f"problem {name!r} must have an arm with two rows or more: one measurement says nothing about noise"
         )
 
-    for position, metric in enumerate(metrics):
-        if metric.relative and not (values[:, position] > 0).all():
+    for metric, given in zip(metrics, values.T, strict=True):
+        if metric.relative and not (given > 0).all():
             raise InvalidInput(
                 f"metric {metric.name!r} of problem {name!r} must be above 0 in all rows to be compared in percent, "
-                f"got {values[:, position].min():g}"
+                f"got {given.min():g}"
             )
     scale, noise = noise_of_rows(compared_rows(rows, metrics), sigma, name)
 

@@ -17,6 +17,7 @@ from typing import Any
 from ..diagnostics import Concern
 from ..errors import UnknownName
 from ..guarantee import Guarantee
+from ..kernels.arrays import FloatArray
 from ..session import Session
 from ..statement import Metric, Units
 from ..verdicts import VerdictTable
@@ -154,8 +155,8 @@ class Standing:
         """Return by how much `rival` is better than `option`, at the threshold that verdicts on them use."""
         self._check(option, rival)
         compared = self._session.compared(self._place[option], self._place[rival])
-        ends = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
-        return Pair(option, rival, _differences(self.verdicts.metrics, *ends), compared.own)
+        lead, low, high = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
+        return Pair(option, rival, _differences(self.verdicts.metrics, lead, low, high), compared.own)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: what is not known is None."""
@@ -219,10 +220,12 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
     )
 
 
-def _differences(metrics: Sequence[Metric], *ends: Any) -> tuple[Difference, ...]:
+def _differences(
+    metrics: Sequence[Metric], lead: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[Difference, ...]:
     return tuple(
-        Difference(metric.name, *(_known(end, metric) for end in each), metric.relative)
-        for metric, *each in zip(metrics, *(end.tolist() for end in ends), strict=True)
+        Difference(metric.name, _known(at, metric), _known(least, metric), _known(most, metric), metric.relative)
+        for metric, at, least, most in zip(metrics, lead.tolist(), low.tolist(), high.tolist(), strict=True)
     )
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.decisions import DOMINATED, DOUBTFUL, GONE, UNDECIDED
 from ...kernels.evidence import log_evidence_along
+from ...kernels.noise import BOUNDS, pair_evidence
 from ..contract import RESERVE
 from . import linear as scout_linear
 from . import tabular as scout_tabular
 from .linear import LinearScoutOptions, LinearScoutState
 from .robust import RobustScoutOptions, RobustScoutState
-from .tabular import BOUNDS, THERE_WHEN_IT_CAME, ScoutOptions, ScoutState
+from .tabular import THERE_WHEN_IT_CAME, ScoutOptions, ScoutState
 
 #: The lead of j over k, and its lower and upper end, each (L,).
 Interval = tuple[FloatArray, FloatArray, FloatArray]
@@ -72,7 +73,7 @@ def least_lead(state: ScoutState, options: ScoutOptions, i: int, j: int, metric:
     lead = float(state.means[i, metric] - state.means[j, metric])
 
     def suffices(other: float) -> bool:
-        return bool(scout_tabular.pair_evidence(state, options, i, j, metric, other - lead, 0.0) >= needed)
+        return bool(pair_evidence(state, options, i, j, metric, other - lead, 0.0) >= needed)
 
     most = 1.0
     while not suffices(most):
@@ -93,7 +94,7 @@ def needed_to_escape(state: ScoutState, options: ScoutOptions, k: int, j: int) -
     needed = np.full(L, alone + math.log(L))
     if options.e_values and L > 1:
         evidence = np.array(
-            [scout_tabular.pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0) for metric in range(L)]
+            [pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0) for metric in range(L)]
         )
         evidence[evidence <= 0.0] = -np.inf
         most = int(evidence.argmax())
@@ -136,7 +137,7 @@ def beaten_by(state: ScoutState, options: ScoutOptions, k: int) -> Rivals:
     ahead = (state.means > state.means[k]).all(axis=1)
     evidence = {}
     for j in np.flatnonzero(ahead & (state.presence <= DOUBTFUL)).tolist():
-        of_metrics = [scout_tabular.pair_evidence(state, options, j, k, i, 0.0, 0.0) for i in range(len(options.eps))]
+        of_metrics = [pair_evidence(state, options, j, k, i, 0.0, 0.0) for i in range(len(options.eps))]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
     named = int(state.beaten_by[k])
