@@ -20,7 +20,7 @@ import paretoscout as ps
 from benchmarks.reach import linear
 from paretoscout.algorithms import Settings, available, get, resolve
 from paretoscout.errors import InvalidInput, MissingData, MissingExtra, NotSupported
-from paretoscout.simulation.replicates import Run
+from paretoscout.simulation.replicates import Simulation
 from paretoscout.simulation.results import rate_interval
 
 DELTA = 0.1
@@ -81,7 +81,7 @@ def measure(
     goal = 1 if record.one_metric else "front"
     try:
         told = budget if record.needs_budget else None
-        run = Run(record, settings, problem, eps, DELTA, 0, MOST_SAMPLES, told, goal)
+        run = Simulation(record, settings, problem, eps, DELTA, 0, MOST_SAMPLES, told, goal)
         run.compile()
     except (InvalidInput, NotSupported, MissingExtra) as refusal:
         return str(refusal)

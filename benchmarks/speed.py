@@ -26,7 +26,7 @@ from rich.table import Table
 import paretoscout as ps
 from benchmarks import front_speed, numpy_multi_pfi
 from paretoscout.algorithms import EpsilonPAL, PFIwR, Settings, resolve
-from paretoscout.simulation.replicates import Replicate, Run
+from paretoscout.simulation.replicates import Replicate, Simulation
 
 HERE = Path(__file__).parent
 PROBLEM = ps.problems.gaussian(numpy_multi_pfi.MEANS, sigma=numpy_multi_pfi.SIGMA, name="16 arms, 2 metrics")
@@ -42,7 +42,7 @@ def rounds_per_second(
     problem: ps.Problem = PROBLEM,
 ) -> float:
     """Rounds a second on one thread, over whole runs (cut at `max_rounds`), without the set-up of a run."""
-    run = Run(*resolve(algorithm), problem, eps, numpy_multi_pfi.DELTA, seed, max_rounds)
+    run = Simulation(*resolve(algorithm), problem, eps, numpy_multi_pfi.DELTA, seed, max_rounds)
     played, spent, index = 0, 0.0, 0
     while spent < seconds:
         replicate = Replicate(run, index)

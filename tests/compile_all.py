@@ -14,7 +14,7 @@ from paretoscout.algorithms import Settings
 from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput, NotSupported
 from paretoscout.session import Session
-from paretoscout.simulation.replicates import Run
+from paretoscout.simulation.replicates import Simulation
 
 
 def states_of(settings: Settings) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def compile_kernels(states: tuple[str, ...]) -> None:
         for problem in (EASY, LINEAR) if states_of(settings) == states else ():
             asked: dict[str, Any] = {"eps": 0.1, "delta": 0.1, "seed": 0, "max_samples": None, **plan(settings)}
             with suppress(InvalidInput, NotSupported):  # it is not made for this problem
-                run = Run(resolve(settings)[0], settings, suited(problem, settings), **asked)
+                run = Simulation(resolve(settings)[0], settings, suited(problem, settings), **asked)
                 run.compile()
                 session = Session(settings, run.setup)
                 session.tell(session.ask(), np.zeros(run.setup.n_metrics))

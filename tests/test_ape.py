@@ -218,7 +218,7 @@ def test_equals_its_twin(instance: tuple[str, Array, Any, Any, float, Any], goal
     eps1, eps2 = tuple(np.broadcast_to(eps1, L).tolist()), tuple(np.broadcast_to(eps2, L).tolist())
     setup = Setup(K, L, np.maximum(eps1, eps2), delta, np.array(sigma, float), goal=goal)
     session = Session(APE(radius=radius, eps1=eps1, eps2=eps2), setup)
-    rho = session.options.rho if radius == "mixture" else None
+    rho = session.constants.rho if radius == "mixture" else None
     twin = NaiveAPE(K, L, eps1, eps2, delta, sigma, goal, rho)
     noise = np.random.default_rng(3)
     for _ in range(150):
@@ -249,7 +249,7 @@ def test_mixture_is_sharpest_where_it_is_told() -> None:
     setup = Setup(5, 2, 0.1, 0.1, 1.0)  # type: ignore[arg-type]
     widths = {}
     for sharpest_at in (25.0, 50.0, 100.0, 200.0):
-        rho = Session(APE(sharpest_at=sharpest_at), setup).options.rho
+        rho = Session(APE(sharpest_at=sharpest_at), setup).constants.rho
         twin = NaiveAPE(5, 2, 0, 0, 0.1, 1.0, "front", rho)
         twin.rows[0] = twin.rows[1] = [S5[0]] * 50
         widths[sharpest_at] = twin.beta(0, 1)[0]
@@ -263,7 +263,7 @@ def test_intervals_of_single_arms_hold_with_those_of_pairs() -> None:
     for _ in range(60):
         question = session.ask()
         session.tell(question, S5[question.arm] + 0.1 * noise.standard_normal(2))
-    twin = NaiveAPE(5, 2, 0, 0, 0.1, 0.1, "front", session.options.rho)
+    twin = NaiveAPE(5, 2, 0, 0, 0.1, 0.1, "front", session.constants.rho)
     for k, n in enumerate(session.verdicts().counts):
         twin.rows[k] = [S5[k]] * int(n)
     for k, radius in enumerate(session.verdicts().radii):

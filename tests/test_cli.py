@@ -268,12 +268,12 @@ def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         from paretoscout.cli.main import main
-        from paretoscout.simulation.replicates import Run
-        replicate = Run.replicate
+        from paretoscout.simulation.replicates import Simulation
+        replicate = Simulation.replicate
         def announce(run, *how):
             Path({str(tmp_path)!r}, run.algorithm.name).touch()
             return replicate(run, *how)
-        Run.replicate = announce
+        Simulation.replicate = announce
         main(sys.argv[1:])
         """
     process = subprocess.Popen(

@@ -208,7 +208,7 @@ def test_an_algorithm_of_your_own_is_never_stale_and_breaks_nothing(tmp_path: Pa
         """
     (tmp_path / "mine.py").write_text(code)
     assert run(call, tmp_path, **cache) == "[500]"
-    (tmp_path / "mine.py").write_text(code.replace("count < options.rounds", "count < 2 * options.rounds"))
+    (tmp_path / "mine.py").write_text(code.replace("count < constants.rounds", "count < 2 * constants.rounds"))
     assert run(call, tmp_path, **cache) == "[1000]"
     (tmp_path / "mine.py").unlink()
     plain = (
@@ -243,10 +243,10 @@ def test_the_ticket_of_a_choice_is_counted_right() -> None:
             n_arms=3, n_metrics=1, eps=np.array([0.1]), delta=0.1, sigma=np.ones(1), theta_max=1.0, budget=200
         )
         session = ps.Session(name, setup)
-        _, ticket = session.kernels.choose(session.state, session.options, session.pending, session.rng)
+        _, ticket = session.kernels.choose(session.state, session.constants, session.pending, session.rng)
         before = sys.getrefcount(ticket)
         for _ in range(100):
-            session.kernels.choose(session.state, session.options, session.pending, session.rng)
+            session.kernels.choose(session.state, session.constants, session.pending, session.rng)
         assert sys.getrefcount(ticket) == before
 
 

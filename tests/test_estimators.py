@@ -174,22 +174,22 @@ def test_estimators_equal_the_formulas(name: str, kind: str) -> None:
     for seed in (5, 10):
         estimator, twin = make(contexts, seed), Twin(contexts, 2)
         rng, noise = algorithm_stream(seed), np.random.default_rng(seed)
-        mixes = estimator.options.mixes
+        mixes = estimator.constants.mixes
         for t in range(K + 40):
             arm = t if t < K else int(noise.integers(K))
             explored = not mixes or t < K or t % 5 == 0
             outcome = contexts[arm] @ theta + 0.1 * noise.standard_normal(2)
             estimator.update(arm, outcome, **({"explored": explored} if mixes else {}))
-            twin.rounds.append(drawn(twin, rng, arm, outcome, explored, estimator.options.doubly_robust))
+            twin.rounds.append(drawn(twin, rng, arm, outcome, explored, estimator.constants.doubly_robust))
             if t < 3 or t % 9 == 0 or not twin.rounds[-1].matched:
                 np.testing.assert_allclose(estimator.theta, formula(twin), atol=TOLERANCE, rtol=0)
         means = contexts @ formula(twin)
         np.testing.assert_allclose(estimator.means, means, atol=TOLERANCE, rtol=0)
-        if mixes or estimator.options.doubly_robust:
+        if mixes or estimator.constants.doubly_robust:
             assert estimator.rng.bit_generator.state == rng.bit_generator.state
         assert estimator.rounds == K + 40
         unmatched += sum(not r.matched for r in twin.rounds)
-    if estimator.options.doubly_robust:
+    if estimator.constants.doubly_robust:
         assert unmatched  # the comparison has seen rounds that were left out
 
 
@@ -217,7 +217,7 @@ def test_the_estimates_are_those_that_pfiwr_decides_by(kind: str, imputation: st
         outcome = contexts[question.arm] @ theta + 0.1 * noise.standard_normal(2)
         session.tell(question, outcome)
         for one in (estimator, mixed):
-            estimator_state.take_in(one.state, one.options, question.arm, outcome, question.ticket)
+            estimator_state.take_in(one.state, one.constants, question.arm, outcome, question.ticket)
         kinds.add((question.ticket[dr_mix.EXPLORES], question.ticket[dr_mix.MATCHES]))
         if t % 10 == 0:
             verdicts = session.verdicts()
@@ -225,7 +225,7 @@ def test_the_estimates_are_those_that_pfiwr_decides_by(kind: str, imputation: st
             np.testing.assert_array_equal(estimator.means[standing], verdicts.estimates[standing])
             np.testing.assert_array_equal(estimator.state.theta_hat, session.state.theta_hat)
             if imputation == "frozen" and question.ticket[dr_mix.MATCHES]:
-                estimate(mixed.state, mixed.options)
+                estimate(mixed.state, mixed.constants)
                 np.testing.assert_array_equal(mixed.state.theta_hat, session.state.theta_check)
     assert len(kinds) == 4
 
@@ -247,7 +247,7 @@ def test_many_rounds_at_once_are_the_same_rounds(name: str) -> None:
     together, followed, apart = (ESTIMATORS[name][0](contexts, 7) for _ in range(3))
 
     def extra(part: Any) -> dict[str, Any]:
-        return {"explored": explored[part]} if together.options.mixes else {}
+        return {"explored": explored[part]} if together.constants.mixes else {}
 
     together.update(arms, outcomes, **extra(slice(None)))
     path = followed.path(arms, outcomes, **extra(slice(None)))
@@ -267,10 +267,10 @@ def test_many_rounds_at_once_are_the_same_rounds(name: str) -> None:
 @pytest.mark.kernels
 def test_the_functions_work_inside_compiled_loops() -> None:
     @kernel
-    def follow(state: Any, options: Any, rng: Any, arms: Any, outcomes: Any, explored: Any, path: Any) -> None:
+    def follow(state: Any, constants: Any, rng: Any, arms: Any, outcomes: Any, explored: Any, path: Any) -> None:
         for t in range(arms.shape[0]):
-            update(state, options, arms[t], outcomes[t], explored[t], rng)
-            estimate(state, options)
+            update(state, constants, arms[t], outcomes[t], explored[t], rng)
+            estimate(state, constants)
             for k in range(path.shape[1]):
                 path[t, k] = state.estimates[k, 0]
 
@@ -279,14 +279,14 @@ def test_the_functions_work_inside_compiled_loops() -> None:
     looped, called = DRMix(contexts, 2, seed=1, delta=0.1), DRMix(contexts, 2, seed=1, delta=0.1)
     looped.reserve(60)
     path = np.empty((60, len(contexts)))
-    follow(looped.state, looped.options, looped.rng, arms, outcomes, explored, path)
+    follow(looped.state, looped.constants, looped.rng, arms, outcomes, explored, path)
     np.testing.assert_array_equal(path, called.path(arms, outcomes, explored=explored)[:, :, 0])
     np.testing.assert_array_equal(looped.theta, called.theta)
 
     never_explored = DRMix(np.eye(1), 2, delta=0.1)
     never_explored.reserve(1)
     with pytest.raises(IndexError, match="never explored"):
-        update(never_explored.state, never_explored.options, 0, np.zeros(2), False, never_explored.rng)
+        update(never_explored.state, never_explored.constants, 0, np.zeros(2), False, never_explored.rng)
 
 
 # ---------------------------------------------------------------------- what is unbiased, and what is not
@@ -307,34 +307,34 @@ def random_contexts(shape: tuple[int, int], seed: int) -> tuple[Array, Array]:
 def test_basis_rewards_have_the_means_of_the_context_basis(shape: tuple[int, int], seed: int) -> None:
     """Eq. (linear_basis), without chance: the probabilities and weights that are drawn with give X v_i = s_i u_i."""
     contexts, _ = random_contexts(shape, seed)
-    options = ExplorationMixed(contexts).options
+    constants = ExplorationMixed(contexts).constants
     s, U, _ = dr_mix.linear_basis(contexts)
-    pi = np.diff(options.cumulative, axis=1, prepend=0.0)
+    pi = np.diff(constants.cumulative, axis=1, prepend=0.0)
     assert (pi >= 0).all()
-    basis = (pi * options.signed_norms) @ contexts
+    basis = (pi * constants.signed_norms) @ contexts
     np.testing.assert_allclose(basis, (s * U).T, atol=1e-9 * s.max(), rtol=0)
 
 
 @kernel
 def draw_mixed(
-    state: Any, options: Any, arm: int, theta: Any, rng: Any, outcome: Any, rewards: Any, x: Any, y: Any
+    state: Any, constants: Any, arm: int, theta: Any, rng: Any, outcome: Any, rewards: Any, x: Any, y: Any
 ) -> None:
     """Basis rewards less their means, mixed contexts and mixed rewards, each from samples of its own."""
     ticket = state.ticket
     for n in range(x.shape[0]):
-        c = dr_mix.draw_from_basis(options.cumulative, rng, ticket)
+        c = dr_mix.draw_from_basis(constants.cumulative, rng, ticket)
         dr_mix.draw_weights(rng, ticket)
         i = int(ticket[dr_mix.BASIS])
         outcome[0] = 2.0 * rng.random() - 1.0
         for j in range(theta.shape[0]):
-            outcome[0] += options.contexts[c, j] * theta[j, 0]
+            outcome[0] += constants.contexts[c, j] * theta[j, 0]
         dr_mix.add_to_pool(state, c, outcome)  # the least reused sample of arm c
-        rewards[n, i] = options.signed_norms[i, c] * outcome[0] - math.sqrt(options.lambdas[i]) * theta[i, 0]
+        rewards[n, i] = constants.signed_norms[i, c] * outcome[0] - math.sqrt(constants.lambdas[i]) * theta[i, 0]
         outcome[0] = 2.0 * rng.random() - 1.0
         for j in range(theta.shape[0]):
-            outcome[0] += options.contexts[arm, j] * theta[j, 0]
+            outcome[0] += constants.contexts[arm, j] * theta[j, 0]
         w, w_check = ticket[dr_mix.WEIGHT], ticket[dr_mix.WEIGHT_CHECK]
-        dr_mix.mixup_data(state, options, arm, outcome, i, c, w, w_check, x[n], y[n])
+        dr_mix.mixup_data(state, constants, arm, outcome, i, c, w, w_check, x[n], y[n])
 
 
 def surely_not_zero(columns: Array, span: Array | float, alpha: float = 1e-10) -> npt.NDArray[np.bool_]:
@@ -348,24 +348,24 @@ def surely_not_zero(columns: Array, span: Array | float, alpha: float = 1e-10) -
     return np.asarray(np.abs(columns.mean(axis=0)) > width)
 
 
-def biased(contexts: Array, theta: Array, seed: int, options: Any = None, n: int = 40_000) -> dict[str, bool]:
+def biased(contexts: Array, theta: Array, seed: int, constants: Any = None, n: int = 40_000) -> dict[str, bool]:
     """Which statements on basis rewards and mixed rounds are refuted by drawing them."""
     estimator = ExplorationMixed(contexts, 1, seed=seed)
     estimator.reserve(n)
-    options = estimator.options if options is None else options
+    constants = estimator.constants if constants is None else constants
     K, d = contexts.shape
     arm = seed % K
-    rotated = np.linalg.lstsq(options.contexts, contexts @ theta, rcond=None)[0]
+    rotated = np.linalg.lstsq(constants.contexts, contexts @ theta, rcond=None)[0]
     rewards, x, y = np.zeros((n, d)), np.empty((n, d)), np.empty((n, 1))
-    draw_mixed(estimator.state, options, arm, rotated, estimator.rng, np.empty(1), rewards, x, y)
+    draw_mixed(estimator.state, constants, arm, rotated, estimator.rng, np.empty(1), rewards, x, y)
     residual = y - x @ rotated
-    gram = np.outer(options.contexts[arm], options.contexts[arm]) + np.diag(options.lambdas) / d
+    gram = np.outer(constants.contexts[arm], constants.contexts[arm]) + np.diag(constants.lambdas) / d
 
     # how far each of these can be from its mean
     largest = np.abs(contexts @ theta).max() + 1
-    reward = np.abs(options.signed_norms).max(axis=1) * largest + np.sqrt(options.lambdas) * np.abs(rotated[:, 0])
+    reward = np.abs(constants.signed_norms).max(axis=1) * largest + np.sqrt(constants.lambdas) * np.abs(rotated[:, 0])
     error = math.sqrt(3) * (1 + reward.max())
-    length = math.sqrt(3) * (np.abs(options.contexts[arm]) + np.sqrt(options.lambdas))
+    length = math.sqrt(3) * (np.abs(constants.contexts[arm]) + np.sqrt(constants.lambdas))
     products = (x[:, :, None] * x[:, None, :] - gram).reshape(n, d * d)
     return {
         "basis rewards": bool(surely_not_zero(rewards, 2 * reward).any()),
@@ -389,10 +389,10 @@ def test_mixed_rewards_are_unbiased(shape: tuple[int, int], seed: int) -> None:
 def test_a_wrong_norm_or_sign_would_be_noticed(shape: tuple[int, int]) -> None:
     """||v||_2 in place of ||v||_1, as eq. (mixup_data) may be read, and signs left out. Lemma 1 alone does not tell."""
     contexts, theta = random_contexts(shape, 5)
-    options = ExplorationMixed(contexts).options
-    shorter = options.signed_norms / np.abs(options.signed_norms).max(axis=1, keepdims=True)
-    for wrong in (shorter, np.abs(options.signed_norms)):
-        found = biased(contexts, theta, 5, options._replace(signed_norms=wrong), n=200_000)
+    constants = ExplorationMixed(contexts).constants
+    shorter = constants.signed_norms / np.abs(constants.signed_norms).max(axis=1, keepdims=True)
+    for wrong in (shorter, np.abs(constants.signed_norms)):
+        found = biased(contexts, theta, 5, constants._replace(signed_norms=wrong), n=200_000)
         assert found == {"basis rewards": True, "mixed rewards": False, "normal equations": True, "gram": False}
 
 
@@ -417,7 +417,7 @@ def test_what_is_said_of_bias_without_noise() -> None:
     error = {}
     for name, (make, _) in ESTIMATORS.items():
         estimator = make(np.eye(3), 0)
-        extra = {"explored": explored} if estimator.options.mixes else {}
+        extra = {"explored": explored} if estimator.constants.mixes else {}
         path = estimator.path(arms, np.column_stack([theta[arms], theta[arms]]), **extra)
         error[name] = np.abs(path[:, :, 0] - theta).max(axis=1)  # of the worst arm, after each round
     assert error["least squares"][-1] < TOLERANCE

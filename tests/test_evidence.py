@@ -298,10 +298,10 @@ def test_the_linear_state_is_least_squares() -> None:
     assert problem.contexts is not None
     X, Y = problem.contexts[arms], np.array(values)
     theta = np.linalg.lstsq(X, Y, rcond=None)[0]
-    np.testing.assert_allclose(session.options.contexts @ session.state.theta, problem.contexts @ theta, atol=1e-9)
-    gram = session.options.contexts[arms].T @ session.options.contexts[arms]
+    np.testing.assert_allclose(session.constants.contexts @ session.state.theta, problem.contexts @ theta, atol=1e-9)
+    gram = session.constants.contexts[arms].T @ session.constants.contexts[arms]
     np.testing.assert_allclose(np.triu(session.state.gram), np.triu(gram), atol=1e-9)
-    np.testing.assert_allclose(session.options.contexts.T @ session.options.contexts / 5, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(session.constants.contexts.T @ session.constants.contexts / 5, np.eye(3), atol=1e-12)
 
 
 def test_contexts_that_do_not_span_and_equal_contexts() -> None:

@@ -79,7 +79,7 @@ def test_linear_kernel_is_linucb() -> None:
     session = Session(KernelUCB(regularisation=0.5, exploration=1.0), setup_for(problem))
     for arm, reward in rewards.items():
         twin.tell(arm, [reward])
-        session.kernels.update(session.state, session.options, arm, np.empty(0), np.array([reward]), np.array([True]))
+        session.kernels.update(session.state, session.constants, arm, np.empty(0), np.array([reward]), np.array([True]))
     mean, deviation = twin.mean_and_deviation()
     np.testing.assert_allclose(mean[:, 0] + deviation / np.sqrt(0.5), printed, atol=1e-6)
     session.ask()

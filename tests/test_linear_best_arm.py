@@ -602,7 +602,7 @@ def test_features_without_use_change_nothing(settings: Settings) -> None:
     """Dimensions that no arm uses are left out: a feature that follows from others does no harm."""
     theta = np.array([0.5, -0.2, 0.0])
     session = session_of(FLAT, theta, settings, 0.05, 0.1)
-    assert session.options.contexts.shape == (6, 2)
+    assert session.constants.contexts.shape == (6, 2)
     noise = np.random.default_rng(0)
     while not session.done:
         question = session.ask()
@@ -620,7 +620,7 @@ def test_contexts_that_explain_nothing_are_not_used(settings: Settings) -> None:
         with pytest.raises(InvalidInput, match="theta_max of LinGapE must be given"):
             Session(settings, setup)
         settings = LinGapE(theta_max=2.0)
-    np.testing.assert_array_equal(Session(settings, setup).options.contexts, np.eye(5))
+    np.testing.assert_array_equal(Session(settings, setup).constants.contexts, np.eye(5))
 
 
 @pytest.mark.parametrize("settings", [GAllocation(), XYAllocation(), XYAdaptive(), RAGE(), LinGapE()], ids=str)

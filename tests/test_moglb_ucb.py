@@ -101,7 +101,7 @@ def test_values_of_the_literature(radius: str, value: float) -> None:
     session = Session(MoglbUCB(radius=radius, reward_bound=1.0), setup)
     twin = NaiveMoglb(S5.contexts, 2, 1.0, [2.0, 2.0], 20.0, factor=moglb_ucb.FACTORS[radius])
     for step, arm in enumerate(PULLS):
-        session.kernels.update(session.state, session.options, arm, np.empty(0), S5.means[arm], np.ones(2, np.bool_))
+        session.kernels.update(session.state, session.constants, arm, np.empty(0), S5.means[arm], np.ones(2, np.bool_))
         twin.tell(arm, S5.means[arm])
         printed = np.array([THETAS[0][step], THETAS[1][step]]).T
         np.testing.assert_allclose(session.state.theta, printed, atol=1e-6)
@@ -109,7 +109,7 @@ def test_values_of_the_literature(radius: str, value: float) -> None:
     assert twin.projections == 0
     assert session.state.log_det[0] == pytest.approx(1.188629, abs=1e-6)
     assert twin.gamma()[0] == pytest.approx(value, abs=1e-6)
-    assert moglb_ucb.gamma(session.state, session.options, 0) == pytest.approx(value, abs=1e-6)
+    assert moglb_ucb.gamma(session.state, session.constants, 0) == pytest.approx(value, abs=1e-6)
 
 
 LONG = np.random.default_rng(3).normal(size=(8, 3))

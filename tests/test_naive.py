@@ -133,8 +133,8 @@ def run_pfiwr(
     return algorithm
 
 
-def pfiwr_s5(**options: Any) -> NaivePFIwR:
-    return NaivePFIwR(S5_X, 2, 0.05, 0.1, 0.1, 1.0, **options)
+def pfiwr_s5(**constants: Any) -> NaivePFIwR:
+    return NaivePFIwR(S5_X, 2, 0.05, 0.1, 0.1, 1.0, **constants)
 
 
 def test_unit_contexts_have_the_unit_basis() -> None:

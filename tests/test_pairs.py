@@ -141,7 +141,7 @@ def test_the_interval_says_no_more_than_a_verdict(name: str) -> None:
     """Judged after every round, without waiting: what pairs show right before a verdict, and right after it."""
     session = earlier = None
     for session in CASES[name].rounds(seed=3):
-        session.judge_anew()
+        session.judge_again()
         status = status_of(session)
         if earlier is not None and (status != status_of(earlier)).any():
             for moment in (earlier, session):
@@ -204,7 +204,7 @@ def test_rivals_that_suffice_together_are_named_with_their_shares() -> None:
     for _ in range(1000):
         for arm, value in enumerate([0.0, 0.8, 0.8]):
             session.add(arm, [value, value])
-        session.judge_anew()
+        session.judge_again()
         if session.verdicts().status[0] == DOMINATED:
             break
     assert np.allclose(session.nearest(0), [(1, 0.5), (2, 0.5)])
@@ -228,15 +228,15 @@ def test_the_shares_are_those_of_the_sum_that_eliminates() -> None:
         for _ in range(15):
             for arm in range(5):
                 session.add(arm, means[arm] + 0.3 * noise.standard_normal(2))
-        state, options = session.state, session.options
+        state, constants = session.state, session.constants
         state.status[:] = UNDECIDED
-        scout_tabular.renew_all(state, options)
+        scout_tabular.renew_all(state, constants)
         terms = [
-            np.log(share) + min(pair_evidence(state, options, j, 0, metric, 0.0, 0.0) for metric in (0, 1))
-            for j, share in enumerate(shares_against(state, options, 0))
+            np.log(share) + min(pair_evidence(state, constants, j, 0, metric, 0.0, 0.0) for metric in (0, 1))
+            for j, share in enumerate(shares_against(state, constants, 0))
             if j > 0
         ]
-        assert scout_tabular.against(state, options, 0) == pytest.approx(np.logaddexp.reduce(terms))
+        assert scout_tabular.against(state, constants, 0) == pytest.approx(np.logaddexp.reduce(terms))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -265,12 +265,12 @@ def test_who_left_is_no_rival_and_who_is_doubtful_is_harder_to_escape() -> None:
     assert session.nearest(3)[0][0] in (0, 1)
     sure = session.compared(0, 1)
     session.set_presence(1, DOUBTFUL)
-    session.judge_anew()
+    session.judge_again()
     doubtful = session.compared(0, 1)
     assert (doubtful.high > sure.high).all()
     assert (doubtful.low == sure.low).all()
     session.set_presence(1, GONE)
-    session.judge_anew()
+    session.judge_again()
     assert all(j != 1 for k in (0, 2, 3) for j, _ in session.nearest(k))
     assert session.nearest(1) == []
 

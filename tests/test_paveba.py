@@ -85,8 +85,8 @@ class NaivePaVeBa:
 def test_radius(n: int, expected: float) -> None:
     assert NaivePaVeBa(5, 2, 0, 0.1, 1).radius(n) == pytest.approx(expected, abs=5e-7)
     assert karagozlu_ball(n, 0.1, 5, 2) == pytest.approx(expected, abs=5e-7)
-    options = Session("paveba", Setup(5, 2, 0.1, 0.1, 1.0)).options  # type: ignore[arg-type]
-    assert radius(n, 5, 2, options) == karagozlu_ball(n, 0.1, 5, 2)
+    constants = Session("paveba", Setup(5, 2, 0.1, 0.1, 1.0)).constants  # type: ignore[arg-type]
+    assert radius(n, 5, 2, constants) == karagozlu_ball(n, 0.1, 5, 2)
 
 
 def test_ball_holds_the_box() -> None:
@@ -187,8 +187,8 @@ def test_noise_free_ties() -> None:
 
 
 def test_many_metrics_get_a_larger_ball() -> None:
-    wide = Session("paveba", Setup(3, 12, 0.1, 0.1, 1.0)).options  # type: ignore[arg-type]
-    published = Session(PaVeBa(radius="published"), Setup(3, 12, 0.1, 0.1, 1.0)).options  # type: ignore[arg-type]
+    wide = Session("paveba", Setup(3, 12, 0.1, 0.1, 1.0)).constants  # type: ignore[arg-type]
+    published = Session(PaVeBa(radius="published"), Setup(3, 12, 0.1, 0.1, 1.0)).constants  # type: ignore[arg-type]
     assert radius(10, 3, 12, wide) > radius(10, 3, 12, published)
 
 

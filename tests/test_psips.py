@@ -187,7 +187,7 @@ def test_draws_have_the_covariance_of_the_posterior(model: str) -> None:
     rng = np.random.default_rng(0)
     drawn = np.empty((n, 10))
     for i in range(n):
-        draw_means(session.state, session.options, 2.0, rng)
+        draw_means(session.state, session.constants, 2.0, rng)
         drawn[i] = session.state.drawn.ravel()
     X: Floats = S5.contexts if model == "linear" else np.eye(5)
     V = X.T @ np.diag([2, 1, 1, 3, 1]) @ X
@@ -241,16 +241,16 @@ def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str
     means = units.oriented(problem.means)
     tabular = problem.contexts is None
     # the kernel's coordinates: in others the same normal numbers would give other draws
-    X = np.eye(len(means)) if tabular else session.options.contexts
-    first = session.options.first_arms.tolist()
-    twin = NaivePSIPS(X, tabular, units.eps / sigma, 0.1, settings, session.options.explore, first)
+    X = np.eye(len(means)) if tabular else session.constants.contexts
+    first = session.constants.first_arms.tolist()
+    twin = NaivePSIPS(X, tabular, units.eps / sigma, 0.1, settings, session.constants.explore, first)
     noise, rng, pending = np.random.default_rng(1), np.random.default_rng(2), np.zeros(len(means), np.int64)
     same_rng = np.random.default_rng(2)
     for _ in range(400):
         if twin.answer is not None:
             break
         arm = twin.choose(rng)
-        assert choose(session.state, session.options, pending, same_rng)[0] == arm
+        assert choose(session.state, session.constants, pending, same_rng)[0] == arm
         outcome = means[arm] + sigma * noise.standard_normal(len(sigma))
         session.add(arm, outcome)
         twin.update(arm, outcome / sigma)
@@ -265,7 +265,7 @@ def test_same_decisions_as_the_twin(problem: ps.Problem, eps: Any, how: dict[str
 
 def test_first_arms_span() -> None:
     session = session_on(sphere(9, 4, 2, 1.0, 5), PSIPS())
-    assert np.linalg.matrix_rank(session.options.contexts[session.options.first_arms]) == 4
+    assert np.linalg.matrix_rank(session.constants.contexts[session.constants.first_arms]) == 4
 
 
 def test_published_stopping_promises_nothing() -> None:

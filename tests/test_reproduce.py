@@ -23,7 +23,7 @@ from paretoscout.algorithms import PFIwR
 from paretoscout.cli.main import main
 from paretoscout.errors import MissingData, UnknownName
 from paretoscout.problems import datasets
-from paretoscout.reproduce import FIGURES, QUICK, Plan, claims, comparison, estimates, parts, reproduce
+from paretoscout.reproduce import FIGURES, QUICK, Sizes, claims, comparison, estimates, parts, reproduce
 from paretoscout.reproduce.claims import FAILS, HOLDS, IN_PART
 from paretoscout.reproduce.comparison import Comparison
 from paretoscout.reproduce.estimates import FAR, GRID, KINDS, THETA, Estimates
@@ -33,7 +33,7 @@ from paretoscout.streams import algorithm_stream
 
 Array = npt.NDArray[np.float64]
 
-TINY = Plan(experiments=3, runs=4, eps=(0.6, 0.9))
+TINY = Sizes(experiments=3, runs=4, eps=(0.6, 0.9))
 MEASURED = 150  # experiments in the tests of levels
 
 
@@ -388,14 +388,14 @@ def test_ctrl_c_in_a_comparison_is_heard(compared: Comparison, monkeypatch: pyte
 
 
 def test_pieces_of_other_settings_or_code_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Plan(experiments=2)
-    reproduce(["fig1"], tmp_path, plan)
+    sizes = Sizes(experiments=2)
+    reproduce(["fig1"], tmp_path, sizes)
     n = len(KINDS)
     assert len(list((tmp_path / "parts").iterdir())) == n
-    reproduce(["fig1"], tmp_path, replace(plan, seed=1))
+    reproduce(["fig1"], tmp_path, replace(sizes, seed=1))
     assert len(list((tmp_path / "parts").iterdir())) == 2 * n
     monkeypatch.setattr(parts, "code_digest", lambda: "other")
-    reproduce(["fig1"], tmp_path, plan)
+    reproduce(["fig1"], tmp_path, sizes)
     assert len(list((tmp_path / "parts").iterdir())) == 3 * n
 
 
@@ -407,14 +407,14 @@ for name, folder in (("paretoscout", "."), ("paretoscout.reproduce", "reproduce"
     sys.modules[name] = types.ModuleType(name)  # hands nothing out: what is loaded below is loaded by need
     sys.modules[name].__path__ = [str(Path(sys.argv[1]) / folder)]
 
-from paretoscout.reproduce import comparison, estimates, parts, plan
+from paretoscout.reproduce import comparison, estimates, parts, sizes
 
 handed_out = {"paretoscout", "paretoscout.reproduce"}
 comparison.PROBLEM = "four-arms"
 comparison.contenders = lambda: [comparison.Contender("multi-pfi", "", comparison.resolve("multi-pfi")[1])]
 estimates.KINDS = estimates.KINDS[:1]
 kept = parts.Parts(Path(sys.argv[2]), parts.Steps(0, False))
-small = plan.Plan(experiments=1, runs=1, eps=(0.6,))
+small = sizes.Sizes(experiments=1, runs=1, eps=(0.6,))
 estimates.measure(small, kept)
 comparison.measure(small, kept, workers=1)
 print(*(name for name in sys.modules if name.split(".")[0] == "paretoscout" and name not in handed_out))
@@ -468,11 +468,11 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
 
 
 def test_a_broken_piece_is_made_again(tmp_path: Path) -> None:
-    reproduce(["fig1"], tmp_path, Plan(experiments=2))
+    reproduce(["fig1"], tmp_path, Sizes(experiments=2))
     text = (tmp_path / "REPORT.md").read_text()
     broken = sorted((tmp_path / "parts").iterdir())[0]
     broken.write_bytes(b"cut short")
-    reproduce(["fig1"], tmp_path, Plan(experiments=2))
+    reproduce(["fig1"], tmp_path, Sizes(experiments=2))
     assert (tmp_path / "REPORT.md").read_text() == text
 
 
@@ -483,5 +483,5 @@ def test_bad_names_are_refused(tmp_path: Path) -> None:
 
 
 def test_quick_is_smaller_and_has_the_eps_of_the_curves() -> None:
-    assert QUICK.curve_eps == Plan().curve_eps == 0.06
-    assert QUICK.runs < Plan().runs
+    assert QUICK.curve_eps == Sizes().curve_eps == 0.06
+    assert QUICK.runs < Sizes().runs

@@ -20,7 +20,7 @@ from paretoscout.algorithms.scout import robust as scout_robust
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from paretoscout.session import Session
-from paretoscout.simulation.replicates import Replicate, Run
+from paretoscout.simulation.replicates import Replicate, Simulation
 from paretoscout.simulation.watch import watch
 from paretoscout.start import setup_of
 from paretoscout.verdicts import MODEL_REJECTED
@@ -38,9 +38,11 @@ def partly_linear(misfit: float, n_arms: int = 30, d: int = 4, seed: int = 0, si
     return ps.problems.gaussian(X @ (theta / np.linalg.norm(theta, axis=0)) + off, sigma, contexts=X)
 
 
-def played(problem: ps.Problem, scout: Scout, eps: Any, seed: int = 0, cap: int = 50_000) -> tuple[Run, Replicate]:
+def played(
+    problem: ps.Problem, scout: Scout, eps: Any, seed: int = 0, cap: int = 50_000
+) -> tuple[Simulation, Replicate]:
     record, chosen = resolve(scout)
-    run = Run(record, chosen, problem, eps, 0.1, seed, cap)
+    run = Simulation(record, chosen, problem, eps, 0.1, seed, cap)
     replicate = Replicate(run, 0)
     while not replicate.finished:
         replicate.advance(cap)
@@ -142,34 +144,34 @@ def test_bias_is_what_the_misfit_can_do_to_an_estimate() -> None:
         question = session.ask()
         session.tell(question, X[question.arm] + 2.0 * rng.standard_normal(2))
     n = session.state.pulls.astype(float)
-    leaders = scout_linear.refresh(session.state, session.options)
+    leaders = scout_linear.refresh(session.state, session.constants)
     assert leaders > 0
     hat = np.linalg.solve(X.T @ (n[:, None] * X), (n[:, None] * X).T)  # (d, K): least squares as a map of arm means
     signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)  # the corners of all misfits
     for k, j in [(0, 1), (2, 5), (4, 3)]:
         wrong = (X[k] - X[j]) @ hat @ signs - (signs[k] - signs[j])
-        assert scout_linear.bias_along(session.state, session.options, k, j) == pytest.approx(np.abs(wrong).max())
+        assert scout_linear.bias_along(session.state, session.constants, k, j) == pytest.approx(np.abs(wrong).max())
     alone = X[2] @ hat @ signs - signs[2]
-    assert scout_linear.bias_along(session.state, session.options, 2, -1) == pytest.approx(np.abs(alone).max())
+    assert scout_linear.bias_along(session.state, session.constants, 2, -1) == pytest.approx(np.abs(alone).max())
 
 
 @pytest.mark.kernels
 def test_the_misfit_survived_is_where_the_evidence_ends() -> None:
     run, replicate = played(partly_linear(0.0, n_arms=8, d=3), Scout(model="robust", misfit=0.01), eps=0.2, cap=3_000)
-    state, options = replicate.state, run.options
-    scout_linear.refresh(state.linear, options.linear)
+    state, constants = replicate.state, run.constants
+    scout_linear.refresh(state.linear, constants.linear)
     checked = 0
     for k in range(8):
         j = state.linear.beaten_by[k]
         if j < 0:
             continue
-        most = scout_robust.misfit_of_pair(state, options, k, j, scout_linear.BEATEN)
-        a, b = scout_linear.pair_variances(state.linear, options.linear, k, j)
-        bias = scout_linear.bias_along(state.linear, options.linear, k, j)
+        most = scout_robust.misfit_of_pair(state, constants, k, j, scout_linear.BEATEN)
+        a, b = scout_linear.pair_variances(state.linear, constants.linear, k, j)
+        bias = scout_linear.bias_along(state.linear, constants.linear, k, j)
         left = [
             scout_linear.pair_evidence(
                 state.linear,
-                options.linear,
+                constants.linear,
                 metric,
                 state.linear.means[j, metric] - state.linear.means[k, metric] - most * bias,
                 a,
@@ -177,7 +179,7 @@ def test_the_misfit_survived_is_where_the_evidence_ends() -> None:
             )
             for metric in range(2)
         ]
-        assert min(left) == pytest.approx(options.linear.threshold, abs=1e-6)
+        assert min(left) == pytest.approx(constants.linear.threshold, abs=1e-6)
         checked += 1
     assert checked > 0
 
@@ -195,11 +197,11 @@ def test_evidence_of_misfit_is_the_minimum_over_all_parameters(seed: int, misfit
     session = Session(scout, setup)
     for arm in np.tile(np.arange(6), 8):
         session.add(int(arm), means[arm] + rng.standard_normal(1))
-    state, options = session.state, session.options
-    scout_linear.refresh(state.linear, options.linear)
-    got = scout_robust.evidence_of_misfit(state, options, 0)
+    state, constants = session.state, session.constants
+    scout_linear.refresh(state.linear, constants.linear)
+    got = scout_robust.evidence_of_misfit(state, constants, 0)
     n, rho = state.linear.pulls.astype(float), scout_robust.FIT_SCALE
-    X_used, averages = options.linear.contexts, state.tabular.means[:, 0]
+    X_used, averages = constants.linear.contexts, state.tabular.means[:, 0]
 
     def cost(theta: np.ndarray) -> float:
         excess = np.maximum(np.abs(averages - X_used @ theta) - misfit, 0.0)
@@ -210,7 +212,7 @@ def test_evidence_of_misfit_is_the_minimum_over_all_parameters(seed: int, misfit
         for start in (state.linear.theta[:, 0], np.zeros(2))
     )
     expected = best - 0.5 * np.sum(np.log1p(n / rho))
-    if got >= options.fit_threshold or expected >= options.fit_threshold + 1e-6:
+    if got >= constants.fit_threshold or expected >= constants.fit_threshold + 1e-6:
         assert got == pytest.approx(expected, abs=1e-5 * (1 + abs(expected)))
     else:
         assert got >= expected - 1e-6
@@ -221,7 +223,7 @@ def test_a_model_that_fits_is_rarely_given_up() -> None:
     """Rejections have probability at most delta = 0.1: more than 40 of 200 would have probability below 1e-5."""
     problem = partly_linear(0.0, n_arms=8, d=2)
     record, chosen = resolve(Scout(model="robust"))
-    run = Run(record, chosen, problem, 0.0, 0.1, 4, 2_000)
+    run = Simulation(record, chosen, problem, 0.0, 0.1, 4, 2_000)
     given_up = 0
     for index in range(200):
         replicate = Replicate(run, index)

@@ -16,7 +16,7 @@ from paretoscout.algorithms.scout import linear as scout_linear
 from paretoscout.errors import InvalidInput, NotSupported
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session
-from paretoscout.simulation.replicates import Replicate, Run
+from paretoscout.simulation.replicates import Replicate, Simulation
 from paretoscout.start import setup_of
 
 
@@ -129,13 +129,13 @@ def test_large_means_take_no_more_samples(model: str) -> None:
     assert max(samples) < 1.5 * min(samples)
 
 
-def test_who_cannot_judge_anew_says_so() -> None:
+def test_who_cannot_judge_again_says_so() -> None:
     session = Session(MultiPFI(), Setup(n_arms=2, n_metrics=1, eps=np.zeros(1), delta=0.1, sigma=np.ones(1)))
     refusal = "algorithm 'multi-pfi' cannot judge anew"
     with pytest.raises(NotSupported, match=refusal):
         session.set_presence(0, GONE)
     with pytest.raises(NotSupported, match=refusal):
-        session.judge_anew()
+        session.judge_again()
     session = Session(Scout(), session.setup)
     for arm, presence in ((2, GONE), (0, 4), (0, -1)):
         with pytest.raises(InvalidInput, match="must be"):
@@ -154,7 +154,7 @@ def test_arms_that_left_are_never_asked_for_nor_named(model: str) -> None:
     session.forget(0)
     for absent in (2, 4):
         session.set_presence(absent, GONE)
-        session.judge_anew()
+        session.judge_again()
     session = Session.load(session.dump())
     while not session.done:
         question = session.ask()
@@ -163,14 +163,14 @@ def test_arms_that_left_are_never_asked_for_nor_named(model: str) -> None:
         assert not np.isin(session.verdicts().rival, (2, 4)).any()
     assert session.verdicts().status[[0, 1, 3]].tolist() == [FRONT, FRONT, FRONT]
     session.set_presence(2, PRESENT)  # it comes back, and beats them all
-    session.judge_anew()
+    session.judge_again()
     while not session.done:
         question = session.ask()
         assert question.arm != 4
         session.tell(question, means[question.arm] + 0.3 * noise.standard_normal(2))
     assert session.verdicts().status[:4].tolist() == [DOMINATED, DOMINATED, FRONT, DOMINATED]
     session.set_presence(2, GONE)  # whom only it eliminated is eliminated no longer
-    session.judge_anew()
+    session.judge_again()
     assert (session.verdicts().status[[0, 1]] != DOMINATED).all()
     assert session.verdicts().rival[0] != 2
 
@@ -200,7 +200,7 @@ def test_bounds_on_one_metric_are_used_with_contexts_too(model: str) -> None:
     metrics = [ps.Metric("events", "max", bounds=(0, 1)), ps.Metric("score", "max")]
     problem = ps.problems.table(frame, arm="arm", metrics=metrics, contexts=["x"])
     scout = Scout(model=model, noise="unknown", misfit=0.2 if model == "robust" else 0.0)
-    run = Run(*resolve(scout), problem, (0.001, 0.1), 0.1, 0, 3_000)
+    run = Simulation(*resolve(scout), problem, (0.001, 0.1), 0.1, 0, 3_000)
     replicate = Replicate(run, 0)
     while not replicate.finished:
         replicate.advance(3_000)
@@ -267,7 +267,7 @@ def test_the_bound_on_sigma_holds_and_tightens() -> None:
     """
     problem = ps.problems.linear(np.random.default_rng(0).normal(size=(6, 3)), np.zeros((3, 1)), sigma=1.0)
     record, settings = resolve(Scout(noise="unknown"))
-    run = Run(record, settings, problem, 1e-3, 0.1, 3, 1_000)
+    run = Simulation(record, settings, problem, 1e-3, 0.1, 3, 1_000)
     too_small, last = 0, []
     for index in range(200):
         replicate = Replicate(run, index)
@@ -335,7 +335,7 @@ def test_a_budget_ends_a_run_with_verdicts_that_hold() -> None:
     problem = ps.problems.load("random-16")
     truth = ps.geometry.pareto_front(problem.means)
     record, settings = resolve(Scout())
-    run = Run(record, settings, problem, 0.1, 0.1, 5, 1_500)
+    run = Simulation(record, settings, problem, 0.1, 0.1, 5, 1_500)
     wrong = decided = 0
     tolerated = ps.geometry.gaps(problem.means).star <= 0.1
     for index in range(100):

@@ -84,7 +84,7 @@ class Case:
         return np.clip(mean + sigma * noise.standard_normal(len(mean)), low, high)
 
 
-def tabular_twin(case: Case, options: scout_tabular.ScoutOptions, delta: float | None = None) -> NaiveScout:
+def tabular_twin(case: Case, constants: scout_tabular.ScoutConstants, delta: float | None = None) -> NaiveScout:
     setup = case.setup()
     return NaiveScout(
         setup.n_arms,
@@ -98,10 +98,10 @@ def tabular_twin(case: Case, options: scout_tabular.ScoutOptions, delta: float |
         v=setup.shares,
         entered=setup.entered,
         exact=setup.exact,
-        scales=options.rhos,
-        weights=np.exp(options.log_weights),
-        rates=options.rates,
-        by_pilot=options.by_pilot,
+        scales=constants.rhos,
+        weights=np.exp(constants.log_weights),
+        rates=constants.rates,
+        by_pilot=constants.by_pilot,
         few=noise.FEW,
     )
 
@@ -178,7 +178,7 @@ CASES = [
 ]
 
 
-def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState, options: scout_tabular.ScoutOptions) -> None:
+def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState, constants: scout_tabular.ScoutConstants) -> None:
     """What the kernel keeps equals what the whole history says."""
     K, L = twin.K, twin.L
     np.testing.assert_array_equal(state.pulls, twin.pulls)
@@ -204,13 +204,13 @@ def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState, options: scou
 
 
 def same_evidence(
-    twin: NaiveScout, state: scout_tabular.ScoutState, options: scout_tabular.ScoutOptions, k: int, j: int
+    twin: NaiveScout, state: scout_tabular.ScoutState, constants: scout_tabular.ScoutConstants, k: int, j: int
 ) -> None:
     """Exact evidence on a pair; where the kernel minimises on a grid it is a little below."""
     for metric in range(twin.L):
         for shift in (0.0, float(twin.eps[metric])):
             expected = twin.evidence(k, j, metric, shift)
-            got = noise.pair_evidence(state, options, k, j, metric, shift, -np.inf)
+            got = noise.pair_evidence(state, constants, k, j, metric, shift, -np.inf)
             if twin.noise(metric) == "normal":
                 assert got <= expected + 1e-9
                 assert got >= expected - 0.05 * (1 + abs(expected))
@@ -243,13 +243,13 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
     setup = case.setup()
     noise_is = "given" if np.all(case.known) else "unknown"
     session = Session(Scout(regret_weight=case.regret_weight, noise=noise_is), setup)
-    state, options = session.state, session.options
+    state, constants = session.state, session.constants
     assert isinstance(state, scout_tabular.ScoutState)
-    twin = tabular_twin(case, options)
-    np.testing.assert_allclose(twin.thresholds, options.thresholds, rtol=1e-12)
+    twin = tabular_twin(case, constants)
+    np.testing.assert_allclose(twin.thresholds, constants.thresholds, rtol=1e-12)
     assert np.exp(-twin.thresholds).sum() <= case.delta
-    assert np.exp(options.log_weights).sum() <= 1 + 1e-12  # or the mixture would not start at 1
-    assert np.exp(options.log_rate_weights).sum() <= 1 + 1e-12
+    assert np.exp(constants.log_weights).sum() <= 1 + 1e-12  # or the mixture would not start at 1
+    assert np.exp(constants.log_rate_weights).sum() <= 1 + 1e-12
     K, L = case.means.shape
     noise, picks = np.random.default_rng(3), np.random.default_rng(0)
     questions: list[Any] = []
@@ -261,7 +261,7 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
         if t in case.presence:
             for arm, presence in enumerate(case.presence[t]):
                 session.set_presence(arm, presence)
-            session.judge_anew()
+            session.judge_again()
             twin.presence[:] = case.presence[t]
             same_verdicts(twin, state.status)
         compare = t % case.every == 0
@@ -291,10 +291,10 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
             np.testing.assert_allclose(state.gaps[stood], twin.gaps(eliminated(before))[stood], rtol=1e-9, atol=1e-12)
             assert state.mean_gap[0] == pytest.approx(state.gaps.mean())
         if compare:
-            same_tables(twin, state, options)
+            same_tables(twin, state, constants)
             k, j = picks.integers(K, size=2).tolist()
             if k != j and min(known.n for arm in (k, j) for known in twin.known[arm]) >= 2:
-                same_evidence(twin, state, options, k, j)
+                same_evidence(twin, state, constants, k, j)
             gone = eliminated(state.status)
             open_arms = [k for k in undecided(state.status) if twin.there(k)]
             if any(not twin.may_eliminate(k, gone) and not twin.may_accept(k, gone) for k in open_arms):
@@ -303,7 +303,7 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
     assert session.done or not case.finishes
     assert (state.status != UNDECIDED).any() or not case.finishes
     assert clear >= 0.7 * compared or not case.finishes  # or the comparison of the arms would say little
-    session.judge_anew()
+    session.judge_again()
     same_verdicts(twin, state.status)
     for k, rival in enumerate(session.verdicts().rival):
         assert rival < 0 or (twin.there(rival) and rival != k)
@@ -319,7 +319,7 @@ def test_acceptance_asks_for_evidence_in_full(delta: float) -> None:
     for lead in np.linspace(0.5, 0.6, 11):
         case = Case("", np.array([[0.0] * 4, [1 - lead, 0.72, 0.72, 0.72]]), 1.0, 1.0, 0, delta=delta)
         session = Session(Scout(), case.setup())
-        twin = tabular_twin(case, session.options)
+        twin = tabular_twin(case, session.constants)
         for arm in [1] * 101 + [0] * 101:
             before = session.state.status.copy()
             session.add(arm, case.means[arm])
@@ -370,12 +370,12 @@ class LinearCase:
         return np.asarray(self.contexts @ self.theta + self.off * sign)
 
 
-def linear_twin(case: LinearCase, options: scout_linear.LinearScoutOptions) -> NaiveLinearScout:
+def linear_twin(case: LinearCase, constants: scout_linear.LinearScoutConstants) -> NaiveLinearScout:
     setup = case.setup()
     K = setup.n_arms
     x = case.contexts
     return NaiveLinearScout(
-        options.contexts,
+        constants.contexts,
         setup.n_metrics,
         setup.eps,
         setup.delta,
@@ -385,8 +385,8 @@ def linear_twin(case: LinearCase, options: scout_linear.LinearScoutOptions) -> N
         case.regret_weight,
         same=[(k, j) for k in range(K) for j in range(K) if (x[k] == x[j]).all()],
         negligible=scout_linear.SAME,
-        scales=options.rhos,
-        weights=np.exp(options.log_weights),
+        scales=constants.rhos,
+        weights=np.exp(constants.log_weights),
         for_sigma=scout_linear.FOR_SIGMA,
         rates=np.array(scout_linear.RATES),
     )
@@ -447,12 +447,12 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
     L = setup.n_metrics
     if np.any(case.misfit):  # part of another model: here on its own
         misfit = np.broadcast_to(case.misfit, L).astype(float)
-        session.state, session.options = scout_linear.init(case.regret_weight, setup, misfit)
-    state, options = session.state, session.options
+        session.state, session.constants = scout_linear.init(case.regret_weight, setup, misfit)
+    state, constants = session.state, session.constants
     assert isinstance(state, scout_linear.LinearScoutState)
-    twin = linear_twin(case, options)
-    assert twin.threshold == pytest.approx(options.threshold, rel=1e-12)
-    assert np.exp(options.log_weights).sum() <= 1 + 1e-12
+    twin = linear_twin(case, constants)
+    assert twin.threshold == pytest.approx(constants.threshold, rel=1e-12)
+    assert np.exp(constants.log_weights).sum() <= 1 + 1e-12
     K, d = twin.x.shape
     np.testing.assert_allclose(twin.x.T @ twin.x / K, np.eye(d), atol=1e-12)
     assert d == np.linalg.matrix_rank(case.contexts)
@@ -521,7 +521,7 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
     for absent in (set(), {0}, {0, K - 1}):
         for k in range(K):
             session.set_presence(k, GONE if k in absent else PRESENT)
-        session.judge_anew()
+        session.judge_again()
         gone = absent | {k for k in range(K) if twin.may_eliminate(k, absent, [twin.t])}
         for k in set(range(K)) - absent:
             expected = DOMINATED if k in gone else FRONT if twin.may_accept(k, gone, [twin.t]) else UNDECIDED
@@ -578,14 +578,14 @@ def test_robust_scout_gives_verdicts_that_its_twin_proves(case: LinearCase) -> N
         noise="given" if case.known else "unknown",
     )
     session = Session(scout, setup)
-    state, options = session.state, session.options
+    state, constants = session.state, session.constants
     assert isinstance(state, scout_robust.RobustScoutState)
     half = replace(case, delta=case.delta / 2)
     alone = Case("", means, case.eps, case.sigma, 0, known=case.known, delta=half.delta)
-    twin = NaiveRobustScout(tabular_twin(alone, options.tabular), linear_twin(half, options.linear))
+    twin = NaiveRobustScout(tabular_twin(alone, constants.tabular), linear_twin(half, constants.linear))
     assert twin.measured.by_pilot == 0
-    np.testing.assert_allclose(twin.measured.thresholds, options.tabular.thresholds, rtol=1e-12)
-    assert twin.modelled.threshold == pytest.approx(options.linear.threshold, rel=1e-12)
+    np.testing.assert_allclose(twin.measured.thresholds, constants.tabular.thresholds, rtol=1e-12)
+    assert twin.modelled.threshold == pytest.approx(constants.linear.threshold, rel=1e-12)
     noise = np.random.default_rng(4)
     n_modelled = 0
     for _ in range(case.rounds):
@@ -600,7 +600,7 @@ def test_robust_scout_gives_verdicts_that_its_twin_proves(case: LinearCase) -> N
         if not np.array_equal(solved, state.linear.solved):
             twin.look()
             for k, j in [(0, 1), (3, 4)]:
-                got = scout_linear.bias_along(state.linear, options.linear, k, j)
+                got = scout_linear.bias_along(state.linear, constants.linear, k, j)
                 assert got == pytest.approx(twin.modelled.bias(k, j, twin.modelled.t), rel=1e-9)
         changed = np.flatnonzero(state.linear.status != status).tolist()
         for k in changed:  # what is measured is adopted before the model is asked

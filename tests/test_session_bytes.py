@@ -191,9 +191,9 @@ def use(data: bytes, chance: random.Random) -> str:
         for _ in range(12):
             for number in list(session.open):
                 session.tell(number, [chance.gauss(0.0, 0.3) for _ in range(size)])
-            if kernels.judge_anew is not None and chance.random() < 0.3:
+            if kernels.judge_again is not None and chance.random() < 0.3:
                 session.set_presence(chance.randrange(4), chance.randrange(4))
-                session.judge_anew()
+                session.judge_again()
             if kernels.accepts.unasked and chance.random() < 0.3:
                 session.add(chance.randrange(4), np.zeros(size))
             if session.done:

@@ -162,7 +162,7 @@ def test_ctrl_c_acts_within_a_replicate() -> None:
 def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     from paretoscout.simulation import replicates
 
-    original = replicates.Run.replicate
+    original = replicates.Simulation.replicate
 
     def interrupt_at_six(run: Any, index: int, report: Any) -> Any:
         if index == 6:
@@ -172,7 +172,7 @@ def test_ctrl_c_returns_the_finished_replicates(monkeypatch: pytest.MonkeyPatch)
             return None
         return original(run, index, report)
 
-    monkeypatch.setattr(replicates.Run, "replicate", interrupt_at_six)
+    monkeypatch.setattr(replicates.Simulation, "replicate", interrupt_at_six)
     result = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=50, workers=1)
     assert "6 replicates (of 50: interrupted)" in str(result.summary())
     assert result.replicates.tolist() == [0, 1, 2, 3, 4, 5]
@@ -188,7 +188,7 @@ def test_a_failure_in_a_worker_is_raised(monkeypatch: pytest.MonkeyPatch) -> Non
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(replicates.Run, "replicate", broken)
+    monkeypatch.setattr(replicates.Simulation, "replicate", broken)
     with pytest.raises(ZeroDivisionError, match="on purpose"):
         ps.simulate(S5, "multi-pfi", delta=0.1, replicates=3)
 

@@ -108,8 +108,8 @@ def test_the_standing_of_an_earlier_event() -> None:
     for k, option in enumerate(last.options):
         came = last.since[k]
         assert came is not None
-        assert study.standing(at=came).verdicts.verdicts[k] == last.verdicts.verdicts[k]
-        assert study.standing(at=came - 1).verdicts.verdicts[k] == "undecided", option
+        assert study.standing(at=came).table.verdicts[k] == last.table.verdicts[k]
+        assert study.standing(at=came - 1).table.verdicts[k] == "undecided", option
     with pytest.raises(InvalidInput, match=f"event of study 'study' must be at most {last.event}, got 100000"):
         study.standing(at=100_000)
 
@@ -132,12 +132,12 @@ def test_since_survives_loading_and_snapshots(tmp_path: Path, monkeypatch: pytes
 def test_a_pair_shows_why(how: dict[str, Any]) -> None:
     standing = play(new(**how)).standing()
     for k, option in enumerate(standing.options):
-        if standing.verdicts.verdicts[k] != "dominated":
+        if standing.table.verdicts[k] != "dominated":
             continue
         ((rival, share), *_) = standing.rivals_of(option)
         pair = standing.pair(option, rival)
         assert share == 1.0
-        assert pair.own == (standing.verdicts.guarantee is not None and "algorithm" not in how)
+        assert pair.own == (standing.table.guarantee is not None and "algorithm" not in how)
         for difference, metric, (mine, theirs) in zip(
             pair.differences, METRICS, zip(TRUTH[option], TRUTH[rival], strict=True), strict=True
         ):
@@ -180,10 +180,10 @@ def test_percent_does_not_depend_on_the_unit(percent: float, unit: float, seed: 
             study.tell(trial, {"t": factor * draw * {"a": 1.0, "b": 1.5, "c": 4.0}[trial.arm]})
         studies.append(study)
     ours, theirs = (study.standing() for study in studies)
-    assert ours.verdicts.verdicts == theirs.verdicts.verdicts
-    assert ours.verdicts.counts.tolist() == theirs.verdicts.counts.tolist()
-    np.testing.assert_allclose(unit * ours.verdicts.estimates, theirs.verdicts.estimates, rtol=1e-9)
-    np.testing.assert_allclose(unit * ours.verdicts.high, theirs.verdicts.high, rtol=1e-6)
+    assert ours.table.verdicts == theirs.table.verdicts
+    assert ours.table.counts.tolist() == theirs.table.counts.tolist()
+    np.testing.assert_allclose(unit * ours.table.estimates, theirs.table.estimates, rtol=1e-9)
+    np.testing.assert_allclose(unit * ours.table.high, theirs.table.high, rtol=1e-6)
 
 
 def test_a_log_scale_is_the_linear_one_of_logarithms() -> None:

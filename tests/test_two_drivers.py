@@ -13,7 +13,7 @@ import paretoscout as ps
 from paretoscout.algorithms import GEGE, PSIPS, Settings, TrackAndStop
 from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput, NotSupported
-from paretoscout.simulation.replicates import Run
+from paretoscout.simulation.replicates import Simulation
 
 STATED = {
     "tabular": ps.problems.gaussian(MEANS, sigma=0.05, cost=[1.0, 2.0, 1.0, 3.0], name="stated"),
@@ -41,7 +41,7 @@ def test_a_study_is_told_and_promises_what_a_simulation_does(name: str, which: s
     eps = None if which == "in percent" else [0.3] * len(problem.metrics)
     asked = problem.asked(eps, 0.1, **plan(settings))
     try:
-        run = Run(resolve(settings)[0], settings, problem, eps, 0.1, 0, None, asked.budget, asked.goal)
+        run = Simulation(resolve(settings)[0], settings, problem, eps, 0.1, 0, None, asked.budget, asked.goal)
     except (InvalidInput, NotSupported) as refused:
         with pytest.raises(type(refused), match=re.escape(str(refused))):
             ps.Study.of(asked, algorithm=settings, storage="memory")
@@ -68,12 +68,12 @@ def test_contexts_reach_the_algorithm_in_a_study() -> None:
     problem = ps.problems.linear(rng.normal(size=(12, 2)), rng.normal(size=(2, 1)), sigma=0.1)
     study = ps.Study.of(problem.asked(0.1, goal=1), algorithm="rage", storage="memory")
     with study.log.reading() as replica:
-        assert replica.session.options.contexts.shape == (12, 2)
+        assert replica.session.constants.contexts.shape == (12, 2)
     assert "means linear in the contexts" in study.verdicts().guarantee.assumptions
     unstated = problem.replace(theta=None, model="none").asked(0.1, goal=1)
     study = ps.Study.of(unstated, algorithm="rage", storage="memory")
     with study.log.reading() as replica:
-        assert replica.session.options.contexts.shape == (12, 12)
+        assert replica.session.constants.contexts.shape == (12, 12)
     assert "means linear in the contexts" not in study.verdicts().guarantee.assumptions
 
 

@@ -32,10 +32,10 @@ classes. They check nothing; `Estimator.reserve` makes room for the rounds to co
     from paretoscout.estimators import estimate, update
 
     @njit
-    def errors(state, options, rng, arms, outcomes, truth, error):
+    def errors(state, constants, rng, arms, outcomes, truth, error):
         for t in range(len(arms)):
-            update(state, options, arms[t], outcomes[t], t < 50, rng)  # the first 50 rounds explore
-            estimate(state, options)
+            update(state, constants, arms[t], outcomes[t], t < 50, rng)  # the first 50 rounds explore
+            estimate(state, constants)
             error[t] = np.abs(state.estimates - truth).max()
 
     mix.reserve(50)
@@ -57,10 +57,10 @@ from . import checks
 from .defaults import DELTA
 from .errors import InvalidInput
 from .kernels.arrays import BoolArray, FloatArray, IntArray
-from .kernels.dr_mix import ROUND, STALE, context_options, empty_sums, linear_basis, rank, reserve
+from .kernels.dr_mix import ROUND, STALE, context_constants, empty_sums, linear_basis, rank, reserve
 from .kernels.estimator_state import (
     DRAWN,
-    EstimatorOptions,
+    EstimatorConstants,
     EstimatorState,
     draw_arm,
     estimate,
@@ -114,8 +114,8 @@ class Estimator:
                 f"contexts of {name} must span all {d} dimensions, got {K} arms of rank {rank(self.contexts, s)}: "
                 "drop or merge feature columns that depend on others"
             )
-        self.options = EstimatorOptions(
-            **context_options(self.contexts, s, U, V),
+        self.constants = EstimatorConstants(
+            **context_constants(self.contexts, s, U, V),
             arms=np.arange(K),
             regularised=regularised,
             mixes=mixes,
@@ -148,7 +148,7 @@ class Estimator:
     def reserve(self, rounds: int) -> None:
         """Make room for as many more exploration rounds; `update` and `path` do so by themselves."""
         rounds = checks.whole("rounds to reserve", rounds, least=0)
-        if self.options.mixes:  # the others keep no samples
+        if self.constants.mixes:  # the others keep no samples
             self.state = reserve(self.state, rounds)
 
     def __repr__(self) -> str:
@@ -157,7 +157,7 @@ class Estimator:
 
     def _estimate(self) -> None:
         with np.errstate(all="ignore"):  # of least squares that is not defined yet, where nothing is compiled
-            estimate(self.state, self.options)
+            estimate(self.state, self.constants)
 
     def _update(self, arm: Any, outcome: Any, explored: Any, keep_path: bool) -> FloatArray:
         """Check the rounds, all of them before the first is taken in; return the means after each, if they are kept."""
@@ -168,7 +168,7 @@ class Estimator:
         K, L = self.state.estimates.shape
         path = np.empty((arms.size if keep_path else 0, K, L))
         with np.errstate(all="ignore"):
-            update_all(self.state, self.options, arms, outcomes, exploring, self.rng, path)
+            update_all(self.state, self.constants, arms, outcomes, exploring, self.rng, path)
         return path if np.ndim(arm) else path.reshape(-1, L)
 
     def _checked(self, arm: Any, outcome: Any, explored: Any) -> tuple[IntArray, FloatArray, BoolArray]:
@@ -199,10 +199,10 @@ class Estimator:
         """Refuse exploitation rounds that may find no sample to reuse, whatever will be drawn."""
         have = self.state.explored > 0
         if len(arms) == 1 and self.state.counters[DRAWN] == 1:
-            wanted = np.array([draw_arm(self.state, self.options, self.rng)])
+            wanted = np.array([draw_arm(self.state, self.constants, self.rng)])
         else:
             have[arms[: int(np.argmin(exploring))]] = True  # all that explore before the first that does not
-            wanted = np.flatnonzero(self.options.support[:, 1] >= 0)  # of a context of zeros none is ever needed
+            wanted = np.flatnonzero(self.constants.support[:, 1] >= 0)  # of a context of zeros none is ever needed
         missing = wanted[~have[wanted]]
         if missing.size:
             raise InvalidInput(
@@ -239,7 +239,7 @@ class _Mixing(Estimator):
         Before all arms are explored: explore this one, if it has no samples yet. (That skews a little which arms
         are reused, until exploring gets rare.) Asked again before the next update, the arm is the same.
         """
-        return draw_arm(self.state, self.options, self.rng)
+        return draw_arm(self.state, self.constants, self.rng)
 
     @property
     def explored(self) -> IntArray:

@@ -165,10 +165,10 @@ def success(
     if chosen.dtype != np.bool_ or chosen.shape != (len(y),):
         got = f"{chosen.dtype} of shape {chosen.shape}"
         raise InvalidInput(f"returned of success must be a mask of {len(y)} booleans, got {got}")
-    return bool(judged(y, chosen[None], checks.per_metric("eps", eps, y.shape[1], least=0.0), checks.goal(goal))[0])
+    return bool(are_right(y, chosen[None], checks.per_metric("eps", eps, y.shape[1], least=0.0), checks.goal(goal))[0])
 
 
-def judged(y: Floats, returned: Mask, eps: Floats, goal: str | int) -> Mask:
+def are_right(y: Floats, returned: Mask, eps: Floats, goal: str | int) -> Mask:
     """Return which of many returned sets (R, K) are what was asked for, as in `success`; larger is better in y."""
     front = undominated(y)
     right: Mask = np.asarray(~returned[:, ~_eps_optimal(y, front, eps)].any(axis=1))

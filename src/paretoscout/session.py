@@ -27,10 +27,10 @@ from .streams import algorithm_stream
 
 
 def _feed(
-    state: Any, options: Any, arms: IntArray, ticket: FloatArray, outcomes: FloatArray, observed: BoolArray
+    state: Any, constants: Any, arms: IntArray, ticket: FloatArray, outcomes: FloatArray, observed: BoolArray
 ) -> None:
     for row in range(arms.shape[0]):
-        update(state, options, arms[row], ticket, outcomes[row], observed[row])
+        update(state, constants, arms[row], ticket, outcomes[row], observed[row])
 
 
 feeder = per_state(_feed)
@@ -70,7 +70,7 @@ class Session:
     def __init__(self, algorithm: str | Settings, setup: Setup, seed: int = 0) -> None:
         self.algorithm, self.settings = resolve(algorithm)
         self.setup = setup
-        self.state, self.options = self.algorithm.start(self.settings, setup)
+        self.state, self.constants = self.algorithm.start(self.settings, setup)
         self.kernels = self.algorithm.kernels_of(self.state)
         self.rng = algorithm_stream(checks.whole("seed", seed, least=0))
         self.asked = 0
@@ -80,7 +80,7 @@ class Session:
     @property
     def done(self) -> bool:
         """Whether every arm has its verdict."""
-        return bool(self.kernels.done(self.state, self.options))
+        return bool(self.kernels.done(self.state, self.constants))
 
     def ask(self) -> Question:
         """Return the arm to measure next."""
@@ -88,7 +88,7 @@ class Session:
             raise NotSupported("every arm has its verdict: there is nothing left to ask")
         if self.open:
             self._require("pending", "another question before the last one is answered")
-        arm, ticket = self.kernels.choose(self.state, self.options, self.pending, self.rng)
+        arm, ticket = self.kernels.choose(self.state, self.constants, self.pending, self.rng)
         if not 0 <= arm < self.setup.n_arms:  # only a state that somebody made up leads here
             raise UnreadableFile(f"this session is not sound: it asks for arm {arm} of {self.setup.n_arms}")
         # the kernel overwrites its own ticket at the next choice
@@ -128,11 +128,11 @@ class Session:
         if not observed.all():
             self._require("missing", "outcomes that lack metrics")
         self.state = self.kernels.reserve(self.state, len(arms))
-        feeder(self.state)(self.state, self.options, arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
+        feeder(self.state)(self.state, self.constants, arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
 
     def presence(self, arm: int) -> int:
         """Return whether an arm is there."""
-        return int(self.state.presence[arm]) if self.kernels.judge_anew is not None else PRESENT
+        return int(self.state.presence[arm]) if self.kernels.judge_again is not None else PRESENT
 
     def set_presence(self, arm: int, presence: int) -> None:
         """Say whether an arm is there: PRESENT, DOUBTFUL, GONE or MISSED of `kernels/decisions.py`; then judge anew."""
@@ -140,13 +140,13 @@ class Session:
         arm = self._arm(arm)
         self.state.presence[arm] = checks.whole("presence of an arm", presence, least=PRESENT, most=MISSED)
 
-    def judge_anew(self) -> None:
+    def judge_again(self) -> None:
         """Forget all verdicts and judge every arm by the data at hand: after others came, or left, or a whole table."""
-        self._require_judging()(self.state, self.options)
+        self._require_judging()(self.state, self.constants)
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""
-        return self.kernels.verdicts(self.state, self.options)
+        return self.kernels.verdicts(self.state, self.constants)
 
     def frozen(self) -> Session:
         """Return it as it is now, to be looked at: what happens here later does not change it."""
@@ -164,7 +164,7 @@ class Session:
         if k == j:
             raise InvalidInput(f"arms of a pair must be two, got {k} and {j}")
         if self.kernels.compared is not None:
-            return Compared(*self.kernels.compared(self.state, self.options, k, j), own=True)
+            return Compared(*self.kernels.compared(self.state, self.constants, k, j), own=True)
         return _by_radii(self.verdicts(), k, j)
 
     def nearest(self, k: int) -> list[tuple[int, float]]:
@@ -175,7 +175,7 @@ class Session:
         """
         k = self._arm(k)
         if self.kernels.nearest is not None:
-            return self.kernels.nearest(self.state, self.options, k)
+            return self.kernels.nearest(self.state, self.constants, k)
         verdicts = self.verdicts()
         if verdicts.status[k] != FRONT and verdicts.rival[k] >= 0:
             return [(int(verdicts.rival[k]), 1.0)]
@@ -249,15 +249,15 @@ class Session:
             raise NotSupported(f"algorithm {self.algorithm.name!r} cannot take {what}")
 
     def _require_judging(self) -> Callable[[Any, Any], None]:
-        if self.kernels.judge_anew is None:
+        if self.kernels.judge_again is None:
             raise NotSupported(
                 f"algorithm {self.algorithm.name!r} cannot judge anew, nor do without an arm it began with"
             )
-        return self.kernels.judge_anew
+        return self.kernels.judge_again
 
     def _update(self, arm: int, ticket: FloatArray, values: FloatArray, mask: BoolArray) -> None:
         self.state = self.kernels.reserve(self.state, 1)
-        self.kernels.update(self.state, self.options, arm, ticket, values, mask)
+        self.kernels.update(self.state, self.constants, arm, ticket, values, mask)
 
     def _checked_outcome(self, outcome: Any, observed: Any) -> tuple[FloatArray, BoolArray]:
         L = self.setup.n_metrics

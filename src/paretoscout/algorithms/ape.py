@@ -41,7 +41,7 @@ class APE(Settings):
     eps2: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
 
-class APEOptions(NamedTuple):
+class APEConstants(NamedTuple):
     eps1: FloatArray  # (L,)
     eps2: FloatArray  # (L,)
     sigma: FloatArray  # (L,)
@@ -74,7 +74,7 @@ UNSETTLED = 2  # for a cover: an arm that was not settled at the last test
 FINISHED = 3  # 1: the verdicts stand
 
 
-def init(settings: APE, setup: Setup) -> tuple[APEState, APEOptions]:
+def init(settings: APE, setup: Setup) -> tuple[APEState, APEConstants]:
     """Start with no samples; judging starts when every arm has one."""
     K, L = setup.n_arms, setup.n_metrics
     slack = {}
@@ -103,7 +103,7 @@ def init(settings: APE, setup: Setup) -> tuple[APEState, APEOptions]:
         beaten_by=np.full(K, -1, np.int64),
         counters=np.array([K, -1, 0, 0], np.int64),
     )
-    options = APEOptions(
+    constants = APEConstants(
         eps1=slack["eps1"],
         eps2=slack["eps2"],
         sigma=setup.known_sigma("ape"),
@@ -111,60 +111,62 @@ def init(settings: APE, setup: Setup) -> tuple[APEState, APEOptions]:
         rho=tuned_rho(settings.sharpest_at, math.sqrt(alpha)) if mixture else 0.0,
         wanted=setup.goal if isinstance(setup.goal, int) else {"front": ALL, "cover": COVER}[setup.goal],
     )
-    return state, options
+    return state, constants
 
 
 # Bounds on differences: by how much arm i is better than arm j in the metric where it is best against it
 
 
 @kernel
-def unit_width(state: APEState, options: APEOptions, i: int, j: int) -> float:
+def unit_width(state: APEState, constants: APEConstants, i: int, j: int) -> float:
     """The width of a pair's difference at noise scale 1."""
-    return pair_width(options.price, state.spent[i], state.spread[i], state.spent[j], state.spread[j])
+    return pair_width(constants.price, state.spent[i], state.spread[i], state.spent[j], state.spread[j])
 
 
 @kernel
-def upper_lead(state: APEState, options: APEOptions, i: int, j: int, unit: float) -> float:
+def upper_lead(state: APEState, constants: APEConstants, i: int, j: int, unit: float) -> float:
     """M+(i, j): at most so much. If it is negative, j dominates i for sure."""
     most = -np.inf
-    for metric in range(options.sigma.shape[0]):
-        most = max(most, state.means[i, metric] - state.means[j, metric] + options.sigma[metric] * unit)
+    for metric in range(constants.sigma.shape[0]):
+        most = max(most, state.means[i, metric] - state.means[j, metric] + constants.sigma[metric] * unit)
     return most
 
 
 @kernel
-def lower_lead(state: APEState, options: APEOptions, i: int, j: int, unit: float, slack: FloatArray) -> float:
+def lower_lead(state: APEState, constants: APEConstants, i: int, j: int, unit: float, slack: FloatArray) -> float:
     """M-(i, j) with `slack` added to i: at least so much. If it is positive, j is not better by slack everywhere."""
     most = -np.inf
-    for metric in range(options.sigma.shape[0]):
+    for metric in range(constants.sigma.shape[0]):
         difference = state.means[i, metric] - state.means[j, metric] + slack[metric]
-        most = max(most, difference - options.sigma[metric] * unit)
+        most = max(most, difference - constants.sigma[metric] * unit)
     return most
 
 
 @kernel
-def surely_covered(state: APEState, options: APEOptions, i: int) -> bool:
+def surely_covered(state: APEState, constants: APEConstants, i: int) -> bool:
     """Whether an arm dominates i for sure, or one of OPT does so when it is given eps2."""
     if state.room[i] < 0.0:
         return True
     for j in range(state.counts.shape[0]):
         if j == i:
             continue
-        unit = unit_width(state, options, i, j)
-        if upper_lead(state, options, i, j, unit) < 0.0:
+        unit = unit_width(state, constants, i, j)
+        if upper_lead(state, constants, i, j, unit) < 0.0:
             return True
         if state.blocker[j] < 0:
             least = np.inf
-            for metric in range(options.sigma.shape[0]):
-                difference = state.means[j, metric] + options.eps2[metric] - state.means[i, metric]
-                least = min(least, difference - options.sigma[metric] * unit)
+            for metric in range(constants.sigma.shape[0]):
+                difference = state.means[j, metric] + constants.eps2[metric] - state.means[i, metric]
+                least = min(least, difference - constants.sigma[metric] * unit)
             if least > 0.0:
                 return True
     return False
 
 
 @kernel
-def choose(state: APEState, options: APEOptions, pending: IntArray, rng: np.random.Generator) -> tuple[int, FloatArray]:
+def choose(
+    state: APEState, constants: APEConstants, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
     """Return b or c, whichever has fewer samples: the arm outside OPT with most room, and who stands in its way.
 
     First each arm once. Samples on their way count as if they were in.
@@ -175,23 +177,23 @@ def choose(state: APEState, options: APEOptions, pending: IntArray, rng: np.rand
         for k in range(1, K):
             if state.counts[k] + pending[k] < state.counts[fewest] + pending[fewest]:
                 fewest = k
-        return fewest, options.no_ticket
+        return fewest, constants.no_ticket
     b = state.counters[CANDIDATE]
     c, least = b, np.inf
     for j in range(K):
         if j != b:
-            lead = lower_lead(state, options, b, j, unit_width(state, options, b, j), options.eps1)
+            lead = lower_lead(state, constants, b, j, unit_width(state, constants, b, j), constants.eps1)
             if lead < least:
                 c, least = j, lead
     if state.counts[c] + pending[c] < state.counts[b] + pending[b]:
-        return c, options.no_ticket
-    return b, options.no_ticket
+        return c, constants.no_ticket
+    return b, constants.no_ticket
 
 
 @kernel
 def update(
     state: APEState,
-    options: APEOptions,
+    constants: APEConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -204,74 +206,74 @@ def update(
     for metric in range(outcome.shape[0]):
         state.sums[arm, metric] += outcome[metric]
         state.means[arm, metric] = state.sums[arm, metric] / n
-    if options.rho > 0.0:
-        state.spent[arm], state.spread[arm] = mixture_terms(n, options.rho)
+    if constants.rho > 0.0:
+        state.spent[arm], state.spread[arm] = mixture_terms(n, constants.rho)
     else:
         state.spent[arm], state.spread[arm] = kaufmann_koolen_terms(n)
     if counters[FINISHED] == 1:
         return
     if counters[UNSEEN] == 0:
-        compare(state, options, arm)
-        judge(state, options)
+        compare(state, constants, arm)
+        judge(state, constants)
     elif n == 1:
         counters[UNSEEN] -= 1
         if counters[UNSEEN] == 0:
             for k in range(state.counts.shape[0]):
-                compare(state, options, k)
-            judge(state, options)
+                compare(state, constants, k)
+            judge(state, constants)
 
 
 @kernel
-def compare(state: APEState, options: APEOptions, arm: int) -> None:
+def compare(state: APEState, constants: APEConstants, arm: int) -> None:
     """Bring up to date all that a sample of one arm changes: what it is to the others, and they to it."""
     state.blocker[arm], state.nearest[arm] = -1, -1
     state.room[arm], state.exact[arm] = np.inf, True
     for j in range(state.counts.shape[0]):
         if j == arm:
             continue
-        unit = unit_width(state, options, arm, j)
-        lead = upper_lead(state, options, arm, j, unit)
+        unit = unit_width(state, constants, arm, j)
+        lead = upper_lead(state, constants, arm, j, unit)
         if lead < state.room[arm]:
             state.room[arm], state.nearest[arm] = lead, j
-        if state.blocker[arm] < 0 and lower_lead(state, options, arm, j, unit, options.eps1) <= 0.0:
+        if state.blocker[arm] < 0 and lower_lead(state, constants, arm, j, unit, constants.eps1) <= 0.0:
             state.blocker[arm] = j
 
-        lead = upper_lead(state, options, j, arm, unit)
+        lead = upper_lead(state, constants, j, arm, unit)
         if lead < 0.0:
-            beat(state, options, arm, j)
+            beat(state, constants, arm, j)
         if lead <= state.room[j]:
             state.room[j], state.nearest[j] = lead, arm
         elif state.nearest[j] == arm:  # another one may be nearer now: `judge` looks if it matters
             state.room[j], state.exact[j] = lead, False
-        if lower_lead(state, options, j, arm, unit, options.eps1) <= 0.0:
+        if lower_lead(state, constants, j, arm, unit, constants.eps1) <= 0.0:
             if state.blocker[j] < 0:
                 state.blocker[j] = arm
         elif state.blocker[j] == arm:
-            state.blocker[j] = find_blocker(state, options, j)
+            state.blocker[j] = find_blocker(state, constants, j)
     if state.room[arm] < 0.0:
-        beat(state, options, state.nearest[arm], arm)
+        beat(state, constants, state.nearest[arm], arm)
 
 
 @kernel
-def beat(state: APEState, options: APEOptions, winner: int, loser: int) -> None:
+def beat(state: APEState, constants: APEConstants, winner: int, loser: int) -> None:
     """Note who was the first to dominate an arm for sure."""
     if state.beaten_by[loser] < 0:
         state.beaten_by[loser] = winner
-        if options.wanted == ALL:  # else it may be returned all the same, being within eps1
+        if constants.wanted == ALL:  # else it may be returned all the same, being within eps1
             state.status[loser] = DOMINATED
 
 
 @kernel
-def find_blocker(state: APEState, options: APEOptions, i: int) -> int:
+def find_blocker(state: APEState, constants: APEConstants, i: int) -> int:
     """An arm that may be better than i by more than eps1, or -1."""
     for j in range(state.counts.shape[0]):
-        if j != i and lower_lead(state, options, i, j, unit_width(state, options, i, j), options.eps1) <= 0.0:
+        if j != i and lower_lead(state, constants, i, j, unit_width(state, constants, i, j), constants.eps1) <= 0.0:
             return j
     return -1
 
 
 @kernel
-def judge(state: APEState, options: APEOptions) -> None:
+def judge(state: APEState, constants: APEConstants) -> None:
     """Find b, the first of the arms outside OPT with most room, and see whether what is asked for is proven."""
     K = state.counts.shape[0]
     counters = state.counters
@@ -288,19 +290,19 @@ def judge(state: APEState, options: APEOptions) -> None:
         state.room[b], state.exact[b] = np.inf, True
         for j in range(K):
             if j != b:
-                lead = upper_lead(state, options, b, j, unit_width(state, options, b, j))
+                lead = upper_lead(state, constants, b, j, unit_width(state, constants, b, j))
                 if lead < state.room[b]:
                     state.room[b], state.nearest[b] = lead, j
     counters[CANDIDATE] = b
     if (
         b < 0
         or state.room[b] < 0.0  # all outside OPT are dominated
-        or (options.wanted > 0 and n_optimal >= options.wanted)
-        or (options.wanted == COVER and all_settled(state, options))
+        or (constants.wanted > 0 and n_optimal >= constants.wanted)
+        or (constants.wanted == COVER and all_settled(state, constants))
     ):
         counters[FINISHED] = 1
         for i in range(K):
-            if options.wanted == ALL:
+            if constants.wanted == ALL:
                 state.status[i] = FRONT if state.beaten_by[i] < 0 else DOMINATED
             elif state.blocker[i] < 0:
                 state.status[i] = FRONT
@@ -309,19 +311,19 @@ def judge(state: APEState, options: APEOptions) -> None:
 
 
 @kernel
-def all_settled(state: APEState, options: APEOptions) -> bool:
+def all_settled(state: APEState, constants: APEConstants) -> bool:
     """Whether every arm is in OPT or covered for sure; starts from the one that was not, so as to find out soon."""
     K = state.counts.shape[0]
     for step in range(K):
         i = (state.counters[UNSETTLED] + step) % K
-        if state.blocker[i] >= 0 and not surely_covered(state, options, i):
+        if state.blocker[i] >= 0 and not surely_covered(state, constants, i):
             state.counters[UNSETTLED] = i
             return False
     return True
 
 
 @allocating_kernel
-def verdicts(state: APEState, options: APEOptions) -> Verdicts:
+def verdicts(state: APEState, constants: APEConstants) -> Verdicts:
     """Means with intervals that hold whenever the widths of all pairs do; before the end only dominated arms are told.
 
     Those widths come from a bound on the sum of two arms' errors: one of them alone has no more, whoever the other is.
@@ -334,9 +336,9 @@ def verdicts(state: APEState, options: APEOptions) -> Verdicts:
             if j != k:
                 partner = min(partner, state.spent[j])
         if state.counts[k] > 0:
-            unit = math.sqrt((options.price + state.spent[k] + partner) * state.spread[k])
+            unit = math.sqrt((constants.price + state.spent[k] + partner) * state.spread[k])
             for metric in range(L):
-                radii[k, metric] = options.sigma[metric] * unit
+                radii[k, metric] = constants.sigma[metric] * unit
     beaten_by = state.beaten_by.copy()
     for k in range(K):
         if state.status[k] == FRONT:
@@ -345,7 +347,7 @@ def verdicts(state: APEState, options: APEOptions) -> Verdicts:
 
 
 @kernel
-def done(state: APEState, options: APEOptions) -> bool:
+def done(state: APEState, constants: APEConstants) -> bool:
     """Whether what is asked for is proven."""
     return state.counters[FINISHED] == 1
 

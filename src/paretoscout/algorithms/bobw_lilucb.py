@@ -31,7 +31,7 @@ class BoBWLilUCB(Settings):
     gamma: float = setting(1e-4, above=0.0, below=1.0)
 
 
-class BoBWLilUCBOptions(NamedTuple):
+class BoBWLilUCBConstants(NamedTuple):
     sigma: float
     gamma: float
     budget: int
@@ -48,7 +48,7 @@ class BoBWLilUCBState(NamedTuple):
 EPSILON, BETA = 0.01, math.e  # as the authors set them
 
 
-def init(settings: BoBWLilUCB, setup: Setup) -> tuple[BoBWLilUCBState, BoBWLilUCBOptions]:
+def init(settings: BoBWLilUCB, setup: Setup) -> tuple[BoBWLilUCBState, BoBWLilUCBConstants]:
     """Start with no samples; the first ones go to each arm in turn."""
     K = setup.n_arms
     state = BoBWLilUCBState(
@@ -59,7 +59,7 @@ def init(settings: BoBWLilUCB, setup: Setup) -> tuple[BoBWLilUCBState, BoBWLilUC
     )
     sigma = float(setup.known_sigma("bobw-lilucb")[0])
     budget = setup.enough_budget("bobw-lilucb", K)
-    return state, BoBWLilUCBOptions(sigma, settings.gamma, budget)
+    return state, BoBWLilUCBConstants(sigma, settings.gamma, budget)
 
 
 @kernel
@@ -71,20 +71,20 @@ def width(n: int, gamma: float) -> float:
 
 @kernel
 def choose(
-    state: BoBWLilUCBState, options: BoBWLilUCBOptions, pending: IntArray, rng: np.random.Generator
+    state: BoBWLilUCBState, constants: BoBWLilUCBConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the arm with the highest upper bound."""
     best = 0
     for k in range(1, state.bounds.shape[0]):
         if state.bounds[k] > state.bounds[best]:
             best = k
-    return best, options.no_ticket
+    return best, constants.no_ticket
 
 
 @kernel
 def update(
     state: BoBWLilUCBState,
-    options: BoBWLilUCBOptions,
+    constants: BoBWLilUCBConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -95,20 +95,20 @@ def update(
     state.samples[0] += 1
     state.sums[arm, 0] += outcome[0]
     n = state.counts[arm]
-    state.bounds[arm] = state.sums[arm, 0] / n + options.sigma * width(n, options.gamma)
+    state.bounds[arm] = state.sums[arm, 0] / n + constants.sigma * width(n, constants.gamma)
 
 
 @allocating_kernel
-def verdicts(state: BoBWLilUCBState, options: BoBWLilUCBOptions) -> Verdicts:
+def verdicts(state: BoBWLilUCBState, constants: BoBWLilUCBConstants) -> Verdicts:
     """At the horizon: the arm with the largest mean."""
     means = state.sums / np.maximum(state.counts, 1).reshape(-1, 1)
-    return verdicts_by_estimates(means, state.counts, done(state, options))
+    return verdicts_by_estimates(means, state.counts, done(state, constants))
 
 
 @kernel
-def done(state: BoBWLilUCBState, options: BoBWLilUCBOptions) -> bool:
+def done(state: BoBWLilUCBState, constants: BoBWLilUCBConstants) -> bool:
     """Whether the horizon is reached."""
-    return state.samples[0] >= options.budget
+    return state.samples[0] >= constants.budget
 
 
 ALGORITHM = Algorithm(

@@ -169,10 +169,10 @@ def _fixed_size(state: Any, rounds: int) -> Any:
 class Kernels:
     """The functions that work on one class of state, and what they can take.
 
-    choose(state, options, pending, rng) -> (arm, ticket)
-    update(state, options, arm, ticket, outcome, observed)
-    verdicts(state, options) -> Verdicts
-    done(state, options) -> bool
+    choose(state, constants, pending, rng) -> (arm, ticket)
+    update(state, constants, arm, ticket, outcome, observed)
+    verdicts(state, constants) -> Verdicts
+    done(state, constants) -> bool
     reserve(state, rounds) -> state               room for that many rounds, for states that grow
     """
 
@@ -188,12 +188,12 @@ class Kernels:
     each_sigma: bool = False  # whether they use the noise scale of each arm; others take the largest for all arms
     pools_noise: bool = False  # whether noise of unknown scale is taken to be the same for all arms
     basis: Callable[[Any], Basis] | None = None  # what each verdict rests on, where they differ in that
-    # judge_anew(state, options): forget all verdicts and judge every arm from the statistics as they are. Who has it
+    # judge_again(state, constants): forget all verdicts and judge every arm from the statistics as they are. Who has it
     # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
-    judge_anew: Callable[[Any, Any], None] | None = None
-    # compared(state, options, k, j): the lead of j over k, (L,), with the lower and the upper end of its interval, at
-    # the threshold of the verdict on k. nearest(state, options, k): the rivals that this verdict rests on or hangs on,
-    # and their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
+    judge_again: Callable[[Any, Any], None] | None = None
+    # compared(state, constants, k, j): the lead of j over k, (L,), with the lower and the upper end of its interval, at
+    # the threshold of the verdict on k. nearest(state, constants, k): the rivals that this verdict rests or hangs on, and
+    # their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
     compared: Callable[[Any, Any, int, int], tuple[FloatArray, FloatArray, FloatArray]] | None = None
     nearest: Callable[[Any, Any, int], list[tuple[int, float]]] | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
@@ -223,8 +223,8 @@ KINDS = {
 class Algorithm:
     """One algorithm: its name, its promise and its code.
 
-    `init(settings, setup)` is plain Python and returns the first state and the options, both NamedTuples of arrays and
-    numbers. Most algorithms have one class of state; one that works differently with contexts may have more.
+    `init(settings, setup)` is plain Python and returns the first state and the constants, both NamedTuples of arrays
+    and numbers. Most algorithms have one class of state; one that works differently with contexts may have more.
     """
 
     name: str
@@ -258,7 +258,7 @@ class Algorithm:
         return replace(self, guarantees=False, guarantee=why) if self.guarantees else self
 
     def start(self, settings: Settings, setup: Setup) -> tuple[Any, Any]:
-        """Return the first state and the options, or say why the algorithm does not fit the problem."""
+        """Return the first state and the constants, or say why the algorithm does not fit the problem."""
         if self.one_metric and setup.n_metrics > 1:
             raise NotSupported(f"algorithm {self.name!r} takes problems with one metric only, got {setup.n_metrics}")
         if self.needs_budget and setup.budget is None:

@@ -32,7 +32,7 @@ class EGESH(Settings):
     """Settings of EGE-SH: it has none of its own; of `sigma` only the ratios between metrics matter."""
 
 
-class EGEOptions(NamedTuple):
+class EGEConstants(NamedTuple):
     targets: IntArray  # (R,) samples that each arm still in has at the end of each round
     keeps: IntArray  # (R,) how many arms stay in after it
     unit: FloatArray  # (L,) what differences in each metric are measured in
@@ -77,19 +77,19 @@ def plan_sh(n_arms: int, budget: int) -> tuple[Sequence[int], Sequence[int]]:
     return targets, keeps
 
 
-def init_sr(settings: EGESR, setup: Setup) -> tuple[EGEState, EGEOptions]:
+def init_sr(settings: EGESR, setup: Setup) -> tuple[EGEState, EGEConstants]:
     """Plan K - 1 rounds."""
     budget = setup.enough_budget("ege-sr", setup.n_arms + 1 if setup.n_arms > 1 else 1)
     return start(setup, plan_sr(setup.n_arms, budget))
 
 
-def init_sh(settings: EGESH, setup: Setup) -> tuple[EGEState, EGEOptions]:
+def init_sh(settings: EGESH, setup: Setup) -> tuple[EGEState, EGEConstants]:
     """Plan rounds of halving."""
     least = max(1, setup.n_arms * math.ceil(math.log2(setup.n_arms)))  # one sample each in the first round
     return start(setup, plan_sh(setup.n_arms, setup.enough_budget("ege-sh", least)))
 
 
-def start(setup: Setup, plan: tuple[Sequence[int], Sequence[int]]) -> tuple[EGEState, EGEOptions]:
+def start(setup: Setup, plan: tuple[Sequence[int], Sequence[int]]) -> tuple[EGEState, EGEConstants]:
     """Return the first state; an arm that is alone is on the front without a sample."""
     K, L = setup.n_arms, setup.n_metrics
     state = EGEState(
@@ -107,25 +107,27 @@ def start(setup: Setup, plan: tuple[Sequence[int], Sequence[int]]) -> tuple[EGES
     if setup.sigma is not None and (largest := setup.known_sigma("ege")).min() > 0.0:
         unit = largest / largest.max()  # differences count by how many deviations they are
     targets, keeps = (np.array(part, np.int64) for part in plan)
-    return state, EGEOptions(targets, keeps, unit)
+    return state, EGEConstants(targets, keeps, unit)
 
 
 @kernel
-def choose(state: EGEState, options: EGEOptions, pending: IntArray, rng: np.random.Generator) -> tuple[int, FloatArray]:
+def choose(
+    state: EGEState, constants: EGEConstants, pending: IntArray, rng: np.random.Generator
+) -> tuple[int, FloatArray]:
     """Return the first arm still in that lacks samples in this round."""
-    return state.active[state.counters[CURSOR]], options.no_ticket
+    return state.active[state.counters[CURSOR]], constants.no_ticket
 
 
 @kernel
-def done(state: EGEState, options: EGEOptions) -> bool:
+def done(state: EGEState, constants: EGEConstants) -> bool:
     """Whether every arm has been settled, as it is after the last round."""
-    return state.counters[N_ACTIVE] == 0 or state.counters[ROUND] >= options.targets.shape[0]
+    return state.counters[N_ACTIVE] == 0 or state.counters[ROUND] >= constants.targets.shape[0]
 
 
 @kernel
 def update(
     state: EGEState,
-    options: EGEOptions,
+    constants: EGEConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -136,25 +138,25 @@ def update(
     state.counts[arm] += 1
     for metric in range(outcome.shape[0]):
         state.sums[arm, metric] += outcome[metric]
-    while not done(state, options) and (
-        state.counts[state.active[counters[CURSOR]]] >= options.targets[counters[ROUND]]
+    while not done(state, constants) and (
+        state.counts[state.active[counters[CURSOR]]] >= constants.targets[counters[ROUND]]
     ):
         counters[CURSOR] += 1
         if counters[CURSOR] >= counters[N_ACTIVE]:
-            end_round(state, options)
+            end_round(state, constants)
 
 
 @kernel
-def end_round(state: EGEState, options: EGEOptions) -> None:
+def end_round(state: EGEState, constants: EGEConstants) -> None:
     """Settle the arms with the largest gaps by what they look like; the last one left is on the front."""
     counters = state.counters
     active = state.active[: counters[N_ACTIVE]]
     for k in active:
         for metric in range(state.sums.shape[1]):
-            state.values[k, metric] = state.sums[k, metric] / state.counts[k] / options.unit[metric]
+            state.values[k, metric] = state.sums[k, metric] / state.counts[k] / constants.unit[metric]
     empirical_gaps(active, state.values, state.gaps, state.front)
     n_left = active.shape[0]
-    keep = options.keeps[counters[ROUND]]
+    keep = constants.keeps[counters[ROUND]]
     while n_left > keep:
         settle(state, active, first_to_go(state, active))
         n_left -= 1
@@ -199,7 +201,7 @@ def settle(state: EGEState, active: IntArray, arm: int) -> None:
 
 
 @allocating_kernel
-def verdicts(state: EGEState, options: EGEOptions) -> Verdicts:
+def verdicts(state: EGEState, constants: EGEConstants) -> Verdicts:
     """Means by the samples in so far; verdicts as of the last complete round, none of them proven."""
     means = state.sums / np.maximum(state.counts, 1).reshape(-1, 1)
     return Verdicts(

@@ -142,7 +142,7 @@ def _fit(X: FloatArray, Y: FloatArray, kernel: str, noise: FloatArray | None) ->
     return length_scale, columns
 
 
-class EpsilonPALOptions(NamedTuple):
+class EpsilonPALConstants(NamedTuple):
     noise: FloatArray  # (G,) variance of the noise, in prior variances, of each group of metrics
     group: IntArray  # (L,) which group a metric belongs to
     deviation: FloatArray  # (L,) prior deviation
@@ -177,7 +177,7 @@ N_UNDECIDED = 2  # size of U
 N_FRONT = 3  # size of P
 
 
-def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPALOptions]:
+def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPALConstants]:
     """Start with the prior; what it decides by itself is decided here."""
     K, L = setup.n_arms, setup.n_metrics
     sigma = setup.known_sigma("epsilon-pal")
@@ -193,7 +193,7 @@ def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPA
         (float(f"{a:.12g}"), float(f"{b:.12g}")) for a, b in zip(sigma / deviation, level / deviation, strict=True)
     ]
     groups = list(dict.fromkeys(ratios))
-    options = EpsilonPALOptions(
+    constants = EpsilonPALConstants(
         noise=np.array([noise**2 for noise, _ in groups]),
         group=np.array([groups.index(ratio) for ratio in ratios], np.int64),
         deviation=deviation,
@@ -219,8 +219,8 @@ def init(settings: EpsilonPAL, setup: Setup) -> tuple[EpsilonPALState, EpsilonPA
         gains=np.zeros(K),
         scratch=np.zeros(K, np.int64),
     )
-    judge(state, options)
-    return state, options
+    judge(state, constants)
+    return state, constants
 
 
 @kernel
@@ -231,10 +231,10 @@ def beta(t: int, n_arms: int, n_metrics: int, delta: float) -> float:
 
 @kernel
 def choose(
-    state: EpsilonPALState, options: EpsilonPALOptions, pending: IntArray, rng: np.random.Generator
+    state: EpsilonPALState, constants: EpsilonPALConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the arm with the largest box among those not discarded."""
-    return widest(state, False), options.no_ticket
+    return widest(state, False), constants.no_ticket
 
 
 @kernel
@@ -255,7 +255,7 @@ def widest(state: EpsilonPALState, undecided_only: bool) -> int:
 @kernel
 def update(
     state: EpsilonPALState,
-    options: EpsilonPALOptions,
+    constants: EpsilonPALConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -263,29 +263,29 @@ def update(
 ) -> None:
     """Condition the process on the outcome, then test."""
     state.counts[arm] += 1
-    for group in range(options.noise.shape[0]):
-        state.log_dets[group] += condition(state.covariances[group], arm, options.noise[group], state.gains)
+    for group in range(constants.noise.shape[0]):
+        state.log_dets[group] += condition(state.covariances[group], arm, constants.noise[group], state.gains)
         for metric in range(outcome.shape[0]):
-            if options.group[metric] == group:
+            if constants.group[metric] == group:
                 shift_means(state.means, metric, state.gains, outcome[metric] - state.means[arm, metric])
     state.counters[ROUND] += 1
-    judge(state, options)
+    judge(state, constants)
 
 
 @kernel
-def judge(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
+def judge(state: EpsilonPALState, constants: EpsilonPALConstants) -> None:
     """Steps 1 to 3 of an iteration: shrink the boxes, discard, then accept one by one until one fails.
 
     The paper discards again after each arm accepted; as U and P together stay the same, that would change nothing.
     """
-    shrink_boxes(state, options)
-    discard(state, options)
+    shrink_boxes(state, constants)
+    discard(state, constants)
     while state.counters[N_UNDECIDED] > 0:
         k = widest(state, True)
         for j in range(state.status.shape[0]):
             # whoever was surely dominated is no rival: who dominates it stands in for it
-            rival = j != k and (options.cover or state.status[j] != DOMINATED)
-            if rival and not surely_escapes(k, j, state.values, state.radii, options.eps):
+            rival = j != k and (constants.cover or state.status[j] != DOMINATED)
+            if rival and not surely_escapes(k, j, state.values, state.radii, constants.eps):
                 return
         state.status[k] = FRONT
         state.counters[N_UNDECIDED] -= 1
@@ -293,13 +293,13 @@ def judge(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
 
 
 @kernel
-def shrink_boxes(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
+def shrink_boxes(state: EpsilonPALState, constants: EpsilonPALConstants) -> None:
     """Cut each box R with Q, the posterior mean and so many deviations around it; Q itself if nothing is left."""
     K, L = state.means.shape
-    root = math.sqrt(beta(state.counters[ROUND], K, L, options.delta) / options.contraction)
+    root = math.sqrt(beta(state.counters[ROUND], K, L, constants.delta) / constants.contraction)
     for k in state.standing[: state.counters[N_STANDING]]:
         for metric in range(L):
-            half = width(state, options, k, metric, root)
+            half = width(state, constants, k, metric, root)
             old_low = state.values[k, metric] - state.radii[k, metric]
             old_high = state.values[k, metric] + state.radii[k, metric]
             low = max(state.means[k, metric] - half, old_low)
@@ -307,7 +307,7 @@ def shrink_boxes(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
             if low > high:
                 for each in range(L):
                     state.values[k, each] = state.means[k, each]
-                    state.radii[k, each] = width(state, options, k, each, root)
+                    state.radii[k, each] = width(state, constants, k, each, root)
                 break
             if low > old_low or high < old_high:
                 state.values[k, metric] = 0.5 * (low + high)
@@ -315,16 +315,18 @@ def shrink_boxes(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
 
 
 @kernel
-def width(state: EpsilonPALState, options: EpsilonPALOptions, k: int, metric: int, root: float) -> float:
+def width(state: EpsilonPALState, constants: EpsilonPALConstants, k: int, metric: int, root: float) -> float:
     """Half a side of Q; root: how many posterior deviations that is, for means drawn from the prior."""
-    group = options.group[metric]
-    if not options.bayes:
-        root = options.norm + math.sqrt(2.0 * math.log(options.group.shape[0] / options.delta) + state.log_dets[group])
-    return root * options.deviation[metric] * math.sqrt(state.covariances[group, k, k])
+    group = constants.group[metric]
+    if not constants.bayes:
+        root = constants.norm + math.sqrt(
+            2.0 * math.log(constants.group.shape[0] / constants.delta) + state.log_dets[group]
+        )
+    return root * constants.deviation[metric] * math.sqrt(state.covariances[group, k, k])
 
 
 @kernel
-def discard(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
+def discard(state: EpsilonPALState, constants: EpsilonPALConstants) -> None:
     """Drop undecided arms that one of the pessimistic front surely dominates or, if that is the goal, covers."""
     standing = state.standing[: state.counters[N_STANDING]]
     rivals = state.scratch[: strongest(standing, state.values, state.radii, state.scratch)]
@@ -333,12 +335,12 @@ def discard(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
         k = standing[position]
         j = -1
         if state.status[k] == UNDECIDED:
-            if options.cover:
+            if constants.cover:
                 for rival in rivals:
                     if rival == k:
                         j = -1  # no lower corner is above its own: it stays
                         break
-                    if j < 0 and surely_covers(rival, k, state.values, state.radii, options.eps):
+                    if j < 0 and surely_covers(rival, k, state.values, state.radii, constants.eps):
                         j = rival
             else:
                 j = dominator(k, rivals, state.values, state.radii)
@@ -353,15 +355,15 @@ def discard(state: EpsilonPALState, options: EpsilonPALOptions) -> None:
 
 
 @allocating_kernel
-def verdicts(state: EpsilonPALState, options: EpsilonPALOptions) -> Verdicts:
+def verdicts(state: EpsilonPALState, constants: EpsilonPALConstants) -> Verdicts:
     """Estimates are the centres of the boxes."""
     return verdicts_with_rivals(state.status, state.beaten_by, state.values.copy(), state.radii.copy(), state.counts)
 
 
 @kernel
-def done(state: EpsilonPALState, options: EpsilonPALOptions) -> bool:
+def done(state: EpsilonPALState, constants: EpsilonPALConstants) -> bool:
     """Whether U is empty, or as many arms are accepted as were asked for."""
-    return state.counters[N_UNDECIDED] == 0 or state.counters[N_FRONT] >= options.wanted
+    return state.counters[N_UNDECIDED] == 0 or state.counters[N_FRONT] >= constants.wanted
 
 
 ALGORITHM = Algorithm(

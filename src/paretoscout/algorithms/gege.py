@@ -74,7 +74,7 @@ class GEGE(LinearRounds):
         return self.constants == "sound"
 
 
-class GEGEOptions(NamedTuple):
+class GEGEConstants(NamedTuple):
     contexts: FloatArray  # (K, d) whitened; (K, 0): arms on their own
     units: FloatArray  # (L,) values are measured in these
     eps: float  # the least of all metrics, in these units
@@ -119,7 +119,7 @@ CURSOR = 3  # position among the active arms of the first that lacks some
 SPANNED = 4  # dimension that their contexts span
 
 
-def init(settings: GEGE, setup: Setup) -> tuple[GEGEState, GEGEOptions]:
+def init(settings: GEGE, setup: Setup) -> tuple[GEGEState, GEGEConstants]:
     """Fix units and scale before the data and plan the first round."""
     sigma = setup.known_sigma("gege")
     if settings.scale is not None:
@@ -139,7 +139,7 @@ def start(
     proven: bool,
     rounds: int | None,
     budget: int,
-) -> tuple[GEGEState, GEGEOptions]:
+) -> tuple[GEGEState, GEGEConstants]:
     """Return the first state, for both versions; `rounds` None: as many as halving the dimension takes."""
     K, L = setup.n_arms, setup.n_metrics
     name = type(settings).__name__
@@ -162,7 +162,7 @@ def start(
                 f"budget of {name} must be at least {rounds * dimension} here, {dimension} for each of {rounds} "
                 f"rounds, got {budget}"
             )
-    options = GEGEOptions(
+    constants = GEGEConstants(
         contexts=contexts,
         units=units,
         eps=float((setup.eps / units).min()),
@@ -197,8 +197,8 @@ def start(
         direction=np.zeros(d),
         theta=np.zeros((d, L)),
     )
-    next_round(state, options)
-    return state, options
+    next_round(state, constants)
+    return state, constants
 
 
 @kernel
@@ -208,12 +208,12 @@ def accuracy(r: int) -> float:
 
 
 @kernel
-def n_samples(r: int, leverage: float, n_arms: int, n_metrics: int, options: GEGEOptions) -> float:
+def n_samples(r: int, leverage: float, n_arms: int, n_metrics: int, constants: GEGEConstants) -> float:
     """T_r for a design with this largest leverage, h if it is optimal."""
     eps_r = accuracy(r)
-    delta_r = 6.0 * options.delta / (math.pi * math.pi * r * r)
-    per_leverage = options.noise * options.noise / (eps_r * eps_r)
-    if options.proven:
+    delta_r = 6.0 * constants.delta / (math.pi * math.pi * r * r)
+    per_leverage = constants.noise * constants.noise / (eps_r * eps_r)
+    if constants.proven:
         per_leverage *= 32.0 * math.log(2.0 * n_arms * n_metrics / delta_r)
     else:
         per_leverage *= math.log(1.0 / delta_r)
@@ -221,7 +221,7 @@ def n_samples(r: int, leverage: float, n_arms: int, n_metrics: int, options: GEG
 
 
 @kernel
-def next_round(state: GEGEState, options: GEGEOptions) -> None:
+def next_round(state: GEGEState, constants: GEGEConstants) -> None:
     """Settle a lone arm, or plan the samples of a round."""
     counters = state.counters
     arms = state.active[: counters[N_ACTIVE]]
@@ -229,22 +229,22 @@ def next_round(state: GEGEState, options: GEGEOptions) -> None:
         accept_all(state)
         return
     counters[ROUND] += 1
-    leverage = design(state, options, arms)
+    leverage = design(state, constants, arms)
     if counters[SPANNED] == 0:  # all contexts are zero: so are the means, and no arm beats another
         accept_all(state)
         return
-    if options.rounds > 0:
+    if constants.rounds > 0:
         in_use = 0
         for k in arms:
             in_use += 1 if state.weights[k] > 0.0 else 0
-        if in_use > options.per_round:  # too few samples for all these arms: those that span the rest will do
+        if in_use > constants.per_round:  # too few samples for all these arms: those that span the rest will do
             for k in arms:
                 state.weights[k] = 0.0
             for i in range(counters[SPANNED]):
                 state.weights[state.pivots[i]] = 1.0 / counters[SPANNED]
-        apportion(arms, state.weights, options.per_round, state.quota)
+        apportion(arms, state.weights, constants.per_round, state.quota)
     else:
-        total = n_samples(counters[ROUND], leverage, arms.shape[0], state.sums.shape[1], options)
+        total = n_samples(counters[ROUND], leverage, arms.shape[0], state.sums.shape[1], constants)
         for k in arms:
             share = state.weights[k]
             state.quota[k] = int(max(1.0, math.ceil(share * total - 1e-9))) if share > 0.0 else 0
@@ -259,14 +259,14 @@ def next_round(state: GEGEState, options: GEGEOptions) -> None:
 
 
 @kernel
-def design(state: GEGEState, options: GEGEOptions, arms: IntArray) -> float:
+def design(state: GEGEState, constants: GEGEConstants, arms: IntArray) -> float:
     """Write the optimal design on `arms` to the weights; return its largest leverage."""
-    if options.contexts.shape[1] == 0:
+    if constants.contexts.shape[1] == 0:
         for k in arms:
             state.weights[k] = 1.0 / arms.shape[0]
         state.counters[SPANNED] = arms.shape[0]
         return float(arms.shape[0])
-    h = span(arms, options.contexts, state.left, state.direction, state.points, state.pivots)
+    h = span(arms, constants.contexts, state.left, state.direction, state.points, state.pivots)
     state.counters[SPANNED] = h
     if h == 0:
         return 0.0
@@ -302,41 +302,41 @@ def accept_all(state: GEGEState) -> None:
 
 @kernel
 def choose(
-    state: GEGEState, options: GEGEOptions, pending: IntArray, rng: np.random.Generator
+    state: GEGEState, constants: GEGEConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the first arm that lacks samples of this round; -1: none does, in a state that somebody made up."""
     cursor = state.counters[CURSOR]
-    return state.active[cursor] if cursor < state.counters[N_ACTIVE] else -1, options.no_ticket
+    return state.active[cursor] if cursor < state.counters[N_ACTIVE] else -1, constants.no_ticket
 
 
 @kernel
 def update(
-    state: GEGEState, options: GEGEOptions, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
+    state: GEGEState, constants: GEGEConstants, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
 ) -> None:
     """Add the sample; when it completes a round, judge and plan the next."""
     state.pulls[arm] += 1
     state.due[arm] -= 1
     for metric in range(outcome.shape[0]):
-        state.sums[arm, metric] += outcome[metric] / options.units[metric]
+        state.sums[arm, metric] += outcome[metric] / constants.units[metric]
     state.counters[N_DUE] -= 1
     if state.counters[N_DUE] > 0:
         find_due(state)
         return
     arms = state.active[: state.counters[N_ACTIVE]]
-    estimate(state, options, arms)
+    estimate(state, constants, arms)
     empirical_gaps(arms, state.values, state.gaps, state.front)
-    if options.rounds > 0:
-        keep_smallest(state, options)
+    if constants.rounds > 0:
+        keep_smallest(state, constants)
     else:
-        eliminate(state, options)
-    next_round(state, options)
+        eliminate(state, constants)
+    next_round(state, constants)
 
 
 @kernel
-def estimate(state: GEGEState, options: GEGEOptions, arms: IntArray) -> None:
+def estimate(state: GEGEState, constants: GEGEConstants, arms: IntArray) -> None:
     """Estimate the means of `arms` by least squares, from the samples of this round alone."""
     L = state.sums.shape[1]
-    if options.contexts.shape[1] == 0:
+    if constants.contexts.shape[1] == 0:
         for k in arms:
             for metric in range(L):
                 state.values[k, metric] = state.sums[k, metric] / state.quota[k]
@@ -364,7 +364,7 @@ def estimate(state: GEGEState, options: GEGEOptions, arms: IntArray) -> None:
 
 
 @kernel
-def eliminate(state: GEGEState, options: GEGEOptions) -> None:
+def eliminate(state: GEGEState, constants: GEGEConstants) -> None:
     """Fixed confidence: decide arms with large gaps; all of them, once eps is resolved."""
     eps_r = accuracy(state.counters[ROUND])
     arms = state.active[: state.counters[N_ACTIVE]]
@@ -377,17 +377,19 @@ def eliminate(state: GEGEState, options: GEGEOptions) -> None:
         elif not state.front[k] and state.gaps[k] >= 0.5 * eps_r:
             reject(state, k)
     forget_decided(state)
-    if eps_r <= options.eps:  # whoever is left is beaten by less than eps_r / 2 by the estimates, so by less than eps_r
+    if (
+        eps_r <= constants.eps
+    ):  # whoever is left is beaten by less than eps_r / 2 by the estimates, so by less than eps_r
         accept_all(state)
 
 
 @kernel
-def keep_smallest(state: GEGEState, options: GEGEOptions) -> None:
+def keep_smallest(state: GEGEState, constants: GEGEConstants) -> None:
     """Fixed budget: keep the d / 2^r arms with the smallest gaps.
 
     Of equal gaps those off the front go first, then those with a larger number.
     """
-    keep = math.ceil(options.dimension * 0.5 ** state.counters[ROUND] - 1e-9)
+    keep = math.ceil(constants.dimension * 0.5 ** state.counters[ROUND] - 1e-9)
     for _ in range(state.counters[N_ACTIVE] - keep):
         worst = -1
         for k in state.active[: state.counters[N_ACTIVE]]:
@@ -427,20 +429,20 @@ def forget_decided(state: GEGEState) -> None:
 
 
 @allocating_kernel
-def verdicts(state: GEGEState, options: GEGEOptions) -> Verdicts:
+def verdicts(state: GEGEState, constants: GEGEConstants) -> Verdicts:
     """Estimates as of the last round that an arm took part in."""
     K, L = state.sums.shape
     values = np.empty((K, L))
     radii = np.empty((K, L))
     for k in range(K):
         for metric in range(L):
-            values[k, metric] = state.values[k, metric] * options.units[metric]
-            radii[k, metric] = state.radii[k, metric] * options.units[metric] if options.proven else np.inf
+            values[k, metric] = state.values[k, metric] * constants.units[metric]
+            radii[k, metric] = state.radii[k, metric] * constants.units[metric] if constants.proven else np.inf
     return scaled_verdicts(state.status, state.beaten_by, state.values, state.radii, values, radii, state.pulls)
 
 
 @kernel
-def done(state: GEGEState, options: GEGEOptions) -> bool:
+def done(state: GEGEState, constants: GEGEConstants) -> bool:
     """Whether no arm is active."""
     return state.counters[N_ACTIVE] == 0
 

@@ -21,7 +21,7 @@ class GEGEBudget(gege.LinearRounds):
     """Settings of GEGE with a fixed budget: `model`, see `GEGE`; metrics are compared in units of their `sigma`."""
 
 
-def init(settings: GEGEBudget, setup: Setup) -> tuple[gege.GEGEState, gege.GEGEOptions]:
+def init(settings: GEGEBudget, setup: Setup) -> tuple[gege.GEGEState, gege.GEGEConstants]:
     """Share the budget among the rounds."""
     sigma = setup.known_sigma("gege-budget")
     units = np.where(sigma > 0.0, sigma, 1.0)

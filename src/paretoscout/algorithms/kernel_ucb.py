@@ -58,7 +58,7 @@ class KernelUCB(Settings):
     norm: float | tuple[float, ...] | None = setting(None, one_per="metric")
 
 
-class KernelUCBOptions(NamedTuple):
+class KernelUCBConstants(NamedTuple):
     arms: IntArray  # (K,) all of them
     regularisation: float
     constant: FloatArray  # (L,) eta, or the part of it that does not change
@@ -79,7 +79,7 @@ class KernelUCBState(NamedTuple):
     scratch: IntArray  # (K,) working space of a choice
 
 
-def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBOptions]:
+def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBConstants]:
     """Start without data: the first arm is the one of the largest prior variance."""
     K, L = setup.n_arms, setup.n_metrics
     name = priors.named(setup, settings.kernel)
@@ -89,7 +89,7 @@ def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBOp
     else:
         constant = checks.per_metric("exploration of KernelUCB", settings.exploration, L) / setup.divisors
         growing = np.zeros(L)
-    options = KernelUCBOptions(
+    constants = KernelUCBConstants(
         arms=np.arange(K, dtype=np.int64),
         regularisation=float(settings.regularisation),
         constant=constant,
@@ -107,7 +107,7 @@ def init(settings: KernelUCB, setup: Setup) -> tuple[KernelUCBState, KernelUCBOp
         gains=np.zeros(K),
         scratch=np.zeros(K, np.int64),
     )
-    return state, options
+    return state, constants
 
 
 def _norm(settings: KernelUCB, setup: Setup, kernel: str) -> FloatArray:
@@ -129,23 +129,23 @@ def _norm(settings: KernelUCB, setup: Setup, kernel: str) -> FloatArray:
 
 @kernel
 def choose(
-    state: KernelUCBState, options: KernelUCBOptions, pending: IntArray, rng: np.random.Generator
+    state: KernelUCBState, constants: KernelUCBConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the first arm with the highest bound; with several metrics, one of the front of all bounds at random."""
     K, L = state.means.shape
     for metric in range(L):
-        eta = options.constant[metric] + options.growing[metric] * math.sqrt(options.log_price + state.log_det[0])
-        factor = eta / math.sqrt(options.regularisation)
+        eta = constants.constant[metric] + constants.growing[metric] * math.sqrt(constants.log_price + state.log_det[0])
+        factor = eta / math.sqrt(constants.regularisation)
         for k in range(K):
             state.bounds[k, metric] = state.means[k, metric] + factor * math.sqrt(state.covariance[k, k])
-    n = undominated_estimates(options.arms, state.bounds, state.scratch)
-    return state.scratch[0 if L == 1 else draw_index(n, rng)], options.no_ticket
+    n = undominated_estimates(constants.arms, state.bounds, state.scratch)
+    return state.scratch[0 if L == 1 else draw_index(n, rng)], constants.no_ticket
 
 
 @kernel
 def update(
     state: KernelUCBState,
-    options: KernelUCBOptions,
+    constants: KernelUCBConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -154,21 +154,21 @@ def update(
     """Take the outcome into the regression."""
     state.counts[arm] += 1
     state.samples[0] += 1
-    state.log_det[0] += condition(state.covariance, arm, options.regularisation, state.gains)
+    state.log_det[0] += condition(state.covariance, arm, constants.regularisation, state.gains)
     for metric in range(outcome.shape[0]):
         shift_means(state.means, metric, state.gains, outcome[metric] - state.means[arm, metric])
 
 
 @allocating_kernel
-def verdicts(state: KernelUCBState, options: KernelUCBOptions) -> Verdicts:
+def verdicts(state: KernelUCBState, constants: KernelUCBConstants) -> Verdicts:
     """At the horizon: the front of the posterior means."""
-    return verdicts_by_estimates(state.means, state.counts, done(state, options))
+    return verdicts_by_estimates(state.means, state.counts, done(state, constants))
 
 
 @kernel
-def done(state: KernelUCBState, options: KernelUCBOptions) -> bool:
+def done(state: KernelUCBState, constants: KernelUCBConstants) -> bool:
     """Whether the horizon is reached."""
-    return state.samples[0] >= options.budget
+    return state.samples[0] >= constants.budget
 
 
 ALGORITHM = Algorithm(

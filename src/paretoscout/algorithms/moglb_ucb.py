@@ -62,7 +62,7 @@ class MoglbUCB(Settings):
     width_scale: float = setting(1.0, above=0.0)
 
 
-class MoglbUCBOptions(NamedTuple):
+class MoglbUCBConstants(NamedTuple):
     arms: IntArray  # (K,) all of them
     contexts: FloatArray  # (K, d) none longer than 1
     support: IntArray  # (K, 2) first and last non-zero coordinate of each context
@@ -99,7 +99,7 @@ class MoglbUCBState(NamedTuple):
     column: FloatArray  # (d, 1) likewise
 
 
-def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBOptions]:
+def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBConstants]:
     """Start with theta = 0; contexts (unit vectors if there are none) are shrunk to length 1 at most."""
     K, L = setup.n_arms, setup.n_metrics
     raw = np.eye(K) if setup.contexts is None else setup.contexts
@@ -131,7 +131,7 @@ def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBOptio
     nonzero = contexts != 0.0
     last = d - 1 - nonzero[:, ::-1].argmax(axis=1)
     support = np.column_stack([nonzero.argmax(axis=1), np.where(nonzero.any(axis=1), last, -1)])
-    options = MoglbUCBOptions(
+    constants = MoglbUCBConstants(
         arms=np.arange(K, dtype=np.int64),
         contexts=contexts,
         support=np.ascontiguousarray(support, np.int64),
@@ -165,7 +165,7 @@ def init(settings: MoglbUCB, setup: Setup) -> tuple[MoglbUCBState, MoglbUCBOptio
         target=np.zeros(d),
         column=np.zeros((d, 1)),
     )
-    return state, options
+    return state, constants
 
 
 @kernel
@@ -175,40 +175,40 @@ def link(z: float, logistic: bool) -> float:
 
 
 @kernel
-def gamma(state: MoglbUCBState, options: MoglbUCBOptions, metric: int) -> float:
+def gamma(state: MoglbUCBState, constants: MoglbUCBConstants, metric: int) -> float:
     """Squared radius around theta, in the norm of Z."""
-    spread = 1.0 + 4.0 * options.theta_max * options.theta_max * state.samples[0]
-    logarithm = math.log(options.level) + 0.5 * math.log(spread)
-    return options.first + options.log_factor[metric] * logarithm + options.det_factor[metric] * state.log_det[0]
+    spread = 1.0 + 4.0 * constants.theta_max * constants.theta_max * state.samples[0]
+    logarithm = math.log(constants.level) + 0.5 * math.log(spread)
+    return constants.first + constants.log_factor[metric] * logarithm + constants.det_factor[metric] * state.log_det[0]
 
 
 @kernel
-def predictor(state: MoglbUCBState, options: MoglbUCBOptions, k: int, metric: int) -> float:
+def predictor(state: MoglbUCBState, constants: MoglbUCBConstants, k: int, metric: int) -> float:
     """x^T theta."""
     total = 0.0
-    for i in range(options.support[k, 0], options.support[k, 1] + 1):
-        total += options.contexts[k, i] * state.theta[i, metric]
+    for i in range(constants.support[k, 0], constants.support[k, 1] + 1):
+        total += constants.contexts[k, i] * state.theta[i, metric]
     return total
 
 
 @kernel
 def choose(
-    state: MoglbUCBState, options: MoglbUCBOptions, pending: IntArray, rng: np.random.Generator
+    state: MoglbUCBState, constants: MoglbUCBConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Draw an arm from the Pareto front of the upper bounds on the linear predictors: the link keeps their order."""
     K, L = state.bounds.shape
     for metric in range(L):
-        radius = options.width_scale * math.sqrt(gamma(state, options, metric))
+        radius = constants.width_scale * math.sqrt(gamma(state, constants, metric))
         for k in range(K):
-            state.bounds[k, metric] = predictor(state, options, k, metric) + radius * math.sqrt(state.leverages[k])
-    n = undominated_estimates(options.arms, state.bounds, state.scratch)
-    return state.scratch[draw_index(n, rng)], options.no_ticket
+            state.bounds[k, metric] = predictor(state, constants, k, metric) + radius * math.sqrt(state.leverages[k])
+    n = undominated_estimates(constants.arms, state.bounds, state.scratch)
+    return state.scratch[draw_index(n, rng)], constants.no_ticket
 
 
 @kernel
 def update(
     state: MoglbUCBState,
-    options: MoglbUCBOptions,
+    constants: MoglbUCBConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -216,42 +216,42 @@ def update(
 ) -> None:
     """Z grows by kappa / 2 x x^T; then an online Newton step for each metric."""
     d, L = state.theta.shape
-    first, last = options.support[arm, 0], options.support[arm, 1]
+    first, last = constants.support[arm, 0], constants.support[arm, 1]
     state.counts[arm] += 1
     state.samples[0] += 1
-    share = 0.5 * options.kappa
+    share = 0.5 * constants.kappa
     growth = 1.0 + share * state.leverages[arm]
     state.log_det[0] += math.log(growth)
     for i in range(d):
         inside = first <= i <= last
-        state.x[i] = math.sqrt(share) * options.contexts[arm, i] if inside else 0.0
-        state.solved[i, 0] = options.contexts[arm, i] if inside else 0.0
+        state.x[i] = math.sqrt(share) * constants.contexts[arm, i] if inside else 0.0
+        state.solved[i, 0] = constants.contexts[arm, i] if inside else 0.0
     for i in range(first, last + 1):
         for j in range(i, last + 1):
-            state.gram[i, j] += share * options.contexts[arm, i] * options.contexts[arm, j]
+            state.gram[i, j] += share * constants.contexts[arm, i] * constants.contexts[arm, j]
     add_outer_product(state.factor, state.reach, state.x)
     solve(state.factor, state.reach, state.solved)
-    for k in range(options.support.shape[0]):
+    for k in range(constants.support.shape[0]):
         product = 0.0
-        for i in range(options.support[k, 0], options.support[k, 1] + 1):
-            product += options.contexts[k, i] * state.solved[i, 0]
+        for i in range(constants.support[k, 0], constants.support[k, 1] + 1):
+            product += constants.contexts[k, i] * state.solved[i, 0]
         # `solved` is of the new Z, hence times `growth` where the rank-one formula has it of the old one
         state.leverages[k] = max(state.leverages[k] - share * growth * product * product, 0.0)
     for metric in range(L):
-        reward = (outcome[metric] - options.offset[metric]) / options.unit[metric]
-        slope = link(predictor(state, options, arm, metric), options.logistic) - reward
+        reward = (outcome[metric] - constants.offset[metric]) / constants.unit[metric]
+        slope = link(predictor(state, constants, arm, metric), constants.logistic) - reward
         for i in range(d):
             state.theta[i, metric] -= slope * state.solved[i, 0]
-        project(state, options, metric)
+        project(state, constants, metric)
 
 
 @kernel
-def project(state: MoglbUCBState, options: MoglbUCBOptions, metric: int) -> None:
+def project(state: MoglbUCBState, constants: MoglbUCBConstants, metric: int) -> None:
     """Move theta, if it is longer than D, to the nearest one of length D in the norm of Z: (Z + xi I)^-1 Z theta.
 
     xi is found by Newton's method on 1 / length, which comes from below and converges in a few steps.
     """
-    d, D = state.theta.shape[0], options.theta_max
+    d, D = state.theta.shape[0], constants.theta_max
     squares = 0.0
     for i in range(d):
         squares += state.theta[i, metric] * state.theta[i, metric]
@@ -296,21 +296,21 @@ def project(state: MoglbUCBState, options: MoglbUCBOptions, metric: int) -> None
 
 
 @allocating_kernel
-def verdicts(state: MoglbUCBState, options: MoglbUCBOptions) -> Verdicts:
+def verdicts(state: MoglbUCBState, constants: MoglbUCBConstants) -> Verdicts:
     """At the horizon: the front of the estimated means."""
     K, L = state.bounds.shape
     estimates = np.empty((K, L))
     for k in range(K):
         for metric in range(L):
-            mean = link(predictor(state, options, k, metric), options.logistic)
-            estimates[k, metric] = options.offset[metric] + options.unit[metric] * mean
-    return verdicts_by_estimates(estimates, state.counts, done(state, options))
+            mean = link(predictor(state, constants, k, metric), constants.logistic)
+            estimates[k, metric] = constants.offset[metric] + constants.unit[metric] * mean
+    return verdicts_by_estimates(estimates, state.counts, done(state, constants))
 
 
 @kernel
-def done(state: MoglbUCBState, options: MoglbUCBOptions) -> bool:
+def done(state: MoglbUCBState, constants: MoglbUCBConstants) -> bool:
     """Whether the horizon is reached."""
-    return state.samples[0] >= options.budget
+    return state.samples[0] >= constants.budget
 
 
 ALGORITHM = Algorithm(

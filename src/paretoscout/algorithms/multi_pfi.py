@@ -34,7 +34,7 @@ class MultiPFI(Settings):
     """Settings of MultiPFI: it has none of its own, only `sigma`."""
 
 
-class MultiPFIOptions(NamedTuple):
+class MultiPFIConstants(NamedTuple):
     eps: FloatArray  # (L,)
     sigma: FloatArray  # (L,)
     delta: float
@@ -60,12 +60,12 @@ BEHIND = 2  # arms being pulled that still lack their sample of the running roun
 CURSOR = 3  # position of the first of them
 
 
-def init(settings: MultiPFI, setup: Setup) -> tuple[MultiPFIState, MultiPFIOptions]:
+def init(settings: MultiPFI, setup: Setup) -> tuple[MultiPFIState, MultiPFIConstants]:
     """Start with every arm in A."""
     return start(setup, everyone=False, name="multi-pfi")
 
 
-def start(setup: Setup, everyone: bool, name: str) -> tuple[MultiPFIState, MultiPFIOptions]:
+def start(setup: Setup, everyone: bool, name: str) -> tuple[MultiPFIState, MultiPFIConstants]:
     """Return the first state, for MultiPFI and for the round-robin that is stopped by its tests."""
     K, L = setup.n_arms, setup.n_metrics
     state = MultiPFIState(
@@ -79,7 +79,7 @@ def start(setup: Setup, everyone: bool, name: str) -> tuple[MultiPFIState, Multi
         counters=np.array([0, K, K, 0], np.int64),
         scratch=np.zeros(K, np.int64),
     )
-    return state, MultiPFIOptions(setup.eps.copy(), setup.known_sigma(name), float(setup.delta), everyone)
+    return state, MultiPFIConstants(setup.eps.copy(), setup.known_sigma(name), float(setup.delta), everyone)
 
 
 @kernel
@@ -89,42 +89,42 @@ def width(n: int, n_arms: int, n_metrics: int, delta: float) -> float:
 
 
 @kernel
-def n_pulled(state: MultiPFIState, options: MultiPFIOptions) -> int:
+def n_pulled(state: MultiPFIState, constants: MultiPFIConstants) -> int:
     """How many arms are pulled in a round."""
-    return state.counts.shape[0] if options.everyone else state.counters[N_ACTIVE]
+    return state.counts.shape[0] if constants.everyone else state.counters[N_ACTIVE]
 
 
 @kernel
-def pulled(state: MultiPFIState, options: MultiPFIOptions, position: int) -> int:
+def pulled(state: MultiPFIState, constants: MultiPFIConstants, position: int) -> int:
     """The arm at a position of the round."""
-    return position if options.everyone else state.active[position]
+    return position if constants.everyone else state.active[position]
 
 
 @kernel
 def choose(
-    state: MultiPFIState, options: MultiPFIOptions, pending: IntArray, rng: np.random.Generator
+    state: MultiPFIState, constants: MultiPFIConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the first arm whose sample of this round is neither in nor on its way.
 
     If all are on their way, begin the next rounds early: an arm that has the fewest, counting those.
     """
-    n = n_pulled(state, options)
+    n = n_pulled(state, constants)
     for position in range(state.counters[CURSOR], n):
-        arm = pulled(state, options, position)
+        arm = pulled(state, constants, position)
         if state.counts[arm] + pending[arm] <= state.counters[ROUND]:
-            return arm, options.no_ticket
-    fewest = pulled(state, options, 0)
+            return arm, constants.no_ticket
+    fewest = pulled(state, constants, 0)
     for position in range(1, n):
-        arm = pulled(state, options, position)
+        arm = pulled(state, constants, position)
         if state.counts[arm] + pending[arm] < state.counts[fewest] + pending[fewest]:
             fewest = arm
-    return fewest, options.no_ticket
+    return fewest, constants.no_ticket
 
 
 @kernel
 def update(
     state: MultiPFIState,
-    options: MultiPFIOptions,
+    constants: MultiPFIConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -132,7 +132,7 @@ def update(
 ) -> None:
     """Add the sample; when it completes a round, test."""
     counters = state.counters
-    completes = state.counts[arm] == counters[ROUND] and (options.everyone or state.status[arm] == UNDECIDED)
+    completes = state.counts[arm] == counters[ROUND] and (constants.everyone or state.status[arm] == UNDECIDED)
     state.counts[arm] += 1
     for metric in range(outcome.shape[0]):
         state.sums[arm, metric] += outcome[metric]
@@ -140,18 +140,18 @@ def update(
         counters[BEHIND] -= 1
         while counters[BEHIND] == 0 and counters[N_ACTIVE] > 0:
             counters[ROUND] += 1
-            judge(state, options)
+            judge(state, constants)
             counters[CURSOR] = 0
-            for position in range(n_pulled(state, options)):
-                if state.counts[pulled(state, options, position)] <= counters[ROUND]:
+            for position in range(n_pulled(state, constants)):
+                if state.counts[pulled(state, constants, position)] <= counters[ROUND]:
                     counters[BEHIND] += 1
-    n = n_pulled(state, options)
-    while counters[CURSOR] < n and state.counts[pulled(state, options, counters[CURSOR])] > counters[ROUND]:
+    n = n_pulled(state, constants)
+    while counters[CURSOR] < n and state.counts[pulled(state, constants, counters[CURSOR])] > counters[ROUND]:
         counters[CURSOR] += 1
 
 
 @kernel
-def judge(state: MultiPFIState, options: MultiPFIOptions) -> None:
+def judge(state: MultiPFIState, constants: MultiPFIConstants) -> None:
     """Steps 2 to 5 of the algorithm: drop, accept, and keep pulling whom undecided arms depend on."""
     counters = state.counters
     K, L = state.sums.shape
@@ -160,10 +160,10 @@ def judge(state: MultiPFIState, options: MultiPFIOptions) -> None:
     for k in active:
         n = state.counts[k]
         if n != last_n:
-            last_n, unit = n, width(n, K, L, options.delta)
+            last_n, unit = n, width(n, K, L, constants.delta)
         for metric in range(L):
             state.means[k, metric] = state.sums[k, metric] / n
-            state.radii[k, metric] = options.sigma[metric] * unit
+            state.radii[k, metric] = constants.sigma[metric] * unit
 
     # A1 = arms of A that no arm of A surely dominates
     rivals = state.scratch[: strongest(active, state.means, state.radii, state.scratch)]
@@ -185,7 +185,7 @@ def judge(state: MultiPFIState, options: MultiPFIOptions) -> None:
         k = kept[position]
         optimal[position] = 1
         for j in kept:
-            if j != k and not surely_escapes(k, j, state.means, state.radii, options.eps):
+            if j != k and not surely_escapes(k, j, state.means, state.radii, constants.eps):
                 optimal[position] = 0
                 break
 
@@ -196,7 +196,7 @@ def judge(state: MultiPFIState, options: MultiPFIOptions) -> None:
         needed = False
         for other in range(n_kept):
             if optimal[other] == 0 and may_be_covered(
-                kept[other], kept[position], state.means, state.radii, options.eps
+                kept[other], kept[position], state.means, state.radii, constants.eps
             ):
                 needed = True
                 break
@@ -211,7 +211,7 @@ def judge(state: MultiPFIState, options: MultiPFIOptions) -> None:
 
 
 @allocating_kernel
-def verdicts(state: MultiPFIState, options: MultiPFIOptions) -> Verdicts:
+def verdicts(state: MultiPFIState, constants: MultiPFIConstants) -> Verdicts:
     """Means and boxes by the samples in so far; verdicts as of the last complete round."""
     K, L = state.sums.shape
     means = np.zeros((K, L))
@@ -219,15 +219,15 @@ def verdicts(state: MultiPFIState, options: MultiPFIOptions) -> Verdicts:
     for k in range(K):
         n = state.counts[k]
         if n > 0:
-            unit = width(n, K, L, options.delta)
+            unit = width(n, K, L, constants.delta)
             for metric in range(L):
                 means[k, metric] = state.sums[k, metric] / n
-                radii[k, metric] = options.sigma[metric] * unit
+                radii[k, metric] = constants.sigma[metric] * unit
     return verdicts_with_rivals(state.status, state.beaten_by, means, radii, state.counts)
 
 
 @kernel
-def done(state: MultiPFIState, options: MultiPFIOptions) -> bool:
+def done(state: MultiPFIState, constants: MultiPFIConstants) -> bool:
     """Whether A is empty."""
     return state.counters[N_ACTIVE] == 0
 

@@ -25,7 +25,7 @@ class ParetoUCB1(Settings):
     """Settings of Pareto UCB1: it has none of its own, only `sigma`."""
 
 
-class ParetoUCB1Options(NamedTuple):
+class ParetoUCB1Constants(NamedTuple):
     sigma: FloatArray  # (L,)
     arms: IntArray  # (K,) all of them
     budget: int
@@ -40,7 +40,7 @@ class ParetoUCB1State(NamedTuple):
     scratch: IntArray  # (K,) their front
 
 
-def init(settings: ParetoUCB1, setup: Setup) -> tuple[ParetoUCB1State, ParetoUCB1Options]:
+def init(settings: ParetoUCB1, setup: Setup) -> tuple[ParetoUCB1State, ParetoUCB1Constants]:
     """Start with no samples; the first ones go to each arm in turn."""
     K, L = setup.n_arms, setup.n_metrics
     state = ParetoUCB1State(
@@ -51,7 +51,7 @@ def init(settings: ParetoUCB1, setup: Setup) -> tuple[ParetoUCB1State, ParetoUCB
         scratch=np.zeros(K, np.int64),
     )
     budget = setup.enough_budget("pareto-ucb1", K)
-    return state, ParetoUCB1Options(setup.known_sigma("pareto-ucb1"), np.arange(K), budget)
+    return state, ParetoUCB1Constants(setup.known_sigma("pareto-ucb1"), np.arange(K), budget)
 
 
 @kernel
@@ -65,27 +65,27 @@ def width(n: int, samples: int, n_arms: int, n_metrics: int) -> float:
 
 @kernel
 def choose(
-    state: ParetoUCB1State, options: ParetoUCB1Options, pending: IntArray, rng: np.random.Generator
+    state: ParetoUCB1State, constants: ParetoUCB1Constants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Each arm once, then one of those whose upper bounds no other one's dominate."""
     K, L = state.sums.shape
     samples = state.samples[0]
     if samples < K:
-        return samples, options.no_ticket
+        return samples, constants.no_ticket
     unit = width(1, samples, K, L)
     for k in range(K):
         n = state.counts[k]
         narrower = unit / math.sqrt(n)
         for metric in range(L):
-            state.bounds[k, metric] = state.sums[k, metric] / n + options.sigma[metric] * narrower
-    n_front = undominated_estimates(options.arms, state.bounds, state.scratch)
-    return state.scratch[draw_index(n_front, rng)], options.no_ticket
+            state.bounds[k, metric] = state.sums[k, metric] / n + constants.sigma[metric] * narrower
+    n_front = undominated_estimates(constants.arms, state.bounds, state.scratch)
+    return state.scratch[draw_index(n_front, rng)], constants.no_ticket
 
 
 @kernel
 def update(
     state: ParetoUCB1State,
-    options: ParetoUCB1Options,
+    constants: ParetoUCB1Constants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -99,16 +99,16 @@ def update(
 
 
 @allocating_kernel
-def verdicts(state: ParetoUCB1State, options: ParetoUCB1Options) -> Verdicts:
+def verdicts(state: ParetoUCB1State, constants: ParetoUCB1Constants) -> Verdicts:
     """At the horizon: the front of the means."""
     means = state.sums / np.maximum(state.counts, 1).reshape(-1, 1)
-    return verdicts_by_estimates(means, state.counts, done(state, options))
+    return verdicts_by_estimates(means, state.counts, done(state, constants))
 
 
 @kernel
-def done(state: ParetoUCB1State, options: ParetoUCB1Options) -> bool:
+def done(state: ParetoUCB1State, constants: ParetoUCB1Constants) -> bool:
     """Whether the horizon is reached."""
-    return state.samples[0] >= options.budget
+    return state.samples[0] >= constants.budget
 
 
 ALGORITHM = Algorithm(

@@ -38,7 +38,7 @@ class PaVeBa(Settings):
         return self.radius == "box"
 
 
-class PaVeBaOptions(NamedTuple):
+class PaVeBaConstants(NamedTuple):
     eps: FloatArray  # (L,)
     sigma: FloatArray  # (L,)
     delta: float
@@ -65,7 +65,7 @@ BEHIND = 1  # arms that lack their sample of the running round
 CURSOR = 2  # position of the first of them
 
 
-def init(settings: PaVeBa, setup: Setup) -> tuple[PaVeBaState, PaVeBaOptions]:
+def init(settings: PaVeBa, setup: Setup) -> tuple[PaVeBaState, PaVeBaConstants]:
     """Start with every arm in S."""
     K, L = setup.n_arms, setup.n_metrics
     state = PaVeBaState(
@@ -83,38 +83,38 @@ def init(settings: PaVeBa, setup: Setup) -> tuple[PaVeBaState, PaVeBaOptions]:
     )
     sigma = setup.known_sigma("paveba")
     published = settings.radius == "published"
-    return state, PaVeBaOptions(setup.eps.copy(), sigma, float(setup.delta), published)
+    return state, PaVeBaConstants(setup.eps.copy(), sigma, float(setup.delta), published)
 
 
 @kernel
-def radius(n: int, n_arms: int, n_metrics: int, options: PaVeBaOptions) -> float:
+def radius(n: int, n_arms: int, n_metrics: int, constants: PaVeBaConstants) -> float:
     """Radius of the ball of n samples at noise scale 1."""
-    if options.published:
-        return karagozlu_ball(n, options.delta, n_arms, n_metrics)
-    return ball_around_box(n, options.delta, n_arms, n_metrics)
+    if constants.published:
+        return karagozlu_ball(n, constants.delta, n_arms, n_metrics)
+    return ball_around_box(n, constants.delta, n_arms, n_metrics)
 
 
 @kernel
 def choose(
-    state: PaVeBaState, options: PaVeBaOptions, pending: IntArray, rng: np.random.Generator
+    state: PaVeBaState, constants: PaVeBaConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the first arm whose sample of this round is neither in nor on its way; if all are, one with the fewest."""
     n = state.counters[N_ACTIVE]
     for position in range(state.counters[CURSOR], n):
         arm = state.active[position]
         if state.due[arm] > pending[arm]:
-            return arm, options.no_ticket
+            return arm, constants.no_ticket
     fewest = state.active[0]
     for arm in state.active[1:n]:
         if state.counts[arm] + pending[arm] < state.counts[fewest] + pending[fewest]:
             fewest = arm
-    return fewest, options.no_ticket
+    return fewest, constants.no_ticket
 
 
 @kernel
 def update(
     state: PaVeBaState,
-    options: PaVeBaOptions,
+    constants: PaVeBaConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -129,39 +129,39 @@ def update(
         state.due[arm] = 0
         counters[BEHIND] -= 1
         if counters[BEHIND] == 0:
-            judge(state, options)
+            judge(state, constants)
     while counters[CURSOR] < counters[N_ACTIVE] and state.due[state.active[counters[CURSOR]]] == 0:
         counters[CURSOR] += 1
 
 
 @kernel
-def may_be_covered(state: PaVeBaState, options: PaVeBaOptions, k: int, j: int) -> bool:
+def may_be_covered(state: PaVeBaState, constants: PaVeBaConstants, k: int, j: int) -> bool:
     """Whether the balls of k and j have points such that j's is better than k's by eps everywhere.
 
     The distance of the balls' centres to such points, in units of sigma, is |max(0, y_k + eps - y_j)|.
     """
     squares = 0.0
-    for metric in range(options.sigma.shape[0]):
-        excess = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
+    for metric in range(constants.sigma.shape[0]):
+        excess = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
         if excess > 0.0:
-            if options.sigma[metric] == 0.0:
+            if constants.sigma[metric] == 0.0:
                 return False
-            excess /= options.sigma[metric]
+            excess /= constants.sigma[metric]
             squares += excess * excess
     return math.sqrt(squares) <= state.balls[k] + state.balls[j]
 
 
 @kernel
-def judge(state: PaVeBaState, options: PaVeBaOptions) -> None:
+def judge(state: PaVeBaState, constants: PaVeBaConstants) -> None:
     """Discard, accept, and keep pulling whom undecided arms depend on; then begin the next round."""
     counters = state.counters
     K, L = state.sums.shape
     active = state.active[: counters[N_ACTIVE]]
     for k in active:
-        state.balls[k] = radius(state.counts[k], K, L, options)
+        state.balls[k] = radius(state.counts[k], K, L, constants)
         for metric in range(L):
             state.means[k, metric] = state.sums[k, metric] / state.counts[k]
-            state.radii[k, metric] = options.sigma[metric] * state.balls[k]
+            state.radii[k, metric] = constants.sigma[metric] * state.balls[k]
 
     # discard: an arm of A has its whole ball above
     rivals = state.scratch[: strongest(active, state.means, state.radii, state.scratch)]
@@ -183,7 +183,7 @@ def judge(state: PaVeBaState, options: PaVeBaOptions) -> None:
             continue
         free = True
         for j in active[:n_left]:
-            if j != k and may_be_covered(state, options, k, j):
+            if j != k and may_be_covered(state, constants, k, j):
                 free = False
                 break
         if free:
@@ -203,7 +203,7 @@ def judge(state: PaVeBaState, options: PaVeBaOptions) -> None:
         wanted = state.status[k] == UNDECIDED
         if state.status[k] == FRONT:
             for i in state.scratch[:n_undecided]:
-                if may_be_covered(state, options, i, k):
+                if may_be_covered(state, constants, i, k):
                     wanted = True
                     break
         if wanted:
@@ -216,7 +216,7 @@ def judge(state: PaVeBaState, options: PaVeBaOptions) -> None:
 
 
 @allocating_kernel
-def verdicts(state: PaVeBaState, options: PaVeBaOptions) -> Verdicts:
+def verdicts(state: PaVeBaState, constants: PaVeBaConstants) -> Verdicts:
     """Means and balls by the samples in so far; verdicts as of the last complete round."""
     K, L = state.sums.shape
     means = np.zeros((K, L))
@@ -224,15 +224,15 @@ def verdicts(state: PaVeBaState, options: PaVeBaOptions) -> Verdicts:
     for k in range(K):
         n = state.counts[k]
         if n > 0:
-            unit = radius(n, K, L, options)
+            unit = radius(n, K, L, constants)
             for metric in range(L):
                 means[k, metric] = state.sums[k, metric] / n
-                radii[k, metric] = options.sigma[metric] * unit
+                radii[k, metric] = constants.sigma[metric] * unit
     return verdicts_with_rivals(state.status, state.beaten_by, means, radii, state.counts)
 
 
 @kernel
-def done(state: PaVeBaState, options: PaVeBaOptions) -> bool:
+def done(state: PaVeBaState, constants: PaVeBaConstants) -> bool:
     """Whether no arm is undecided."""
     return state.counters[N_ACTIVE] == 0
 

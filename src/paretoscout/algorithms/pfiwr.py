@@ -38,7 +38,7 @@ from ..kernels.dr_mix import (
     WEIGHT,
     WEIGHT_CHECK,
     add_round,
-    context_options,
+    context_constants,
     draw_from_basis,
     draw_weights,
     empty_sums,
@@ -81,7 +81,7 @@ class PFIwR(Settings):
     check_every: int = setting(1, least=1, whole=True)
 
 
-class PFIwROptions(NamedTuple):
+class PFIwRConstants(NamedTuple):
     contexts: FloatArray  # (K, d) contexts in the coordinates of u_1, ..., u_d
     support: IntArray  # (K, 2) first and last non-zero coordinate of each context
     reach: IntArray  # (d,) last coordinate that shares a context with each coordinate
@@ -137,7 +137,7 @@ N_FRONT = 5  # size of P
 CHECKED = 6  # round of the last test
 
 
-def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
+def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwRConstants]:
     """Decompose the contexts (unit vectors if there are none) and start with every arm in A."""
     K, L = setup.n_arms, setup.n_metrics
     raw = np.eye(K) if setup.contexts is None else np.asarray(setup.contexts, float)
@@ -153,8 +153,8 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         raise InvalidInput(
             "theta_max of PFIwR must be given where the true parameters are not known: a bound on their norm"
         )
-    options = PFIwROptions(
-        **context_options(raw, s, U, V),
+    constants = PFIwRConstants(
+        **context_constants(raw, s, U, V),
         twice_eps=2.0 * setup.eps,
         sigma=setup.known_sigma("pfiwr"),
         delta=float(setup.delta),
@@ -176,34 +176,34 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwROptions]:
         scratch=np.zeros(K, np.int64),
         shrink=np.zeros(d),
     )
-    return state, options
+    return state, constants
 
 
 @kernel
 def choose(
-    state: PFIwRState, options: PFIwROptions, pending: IntArray, rng: np.random.Generator
+    state: PFIwRState, constants: PFIwRConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Draw an arm from the context basis; explore it, or exploit an arm of A with undominated estimates."""
     ticket = state.ticket
-    arm = draw_from_basis(options.cumulative, rng, ticket)
+    arm = draw_from_basis(constants.cumulative, rng, ticket)
     ticket[EXPLORES] = 1.0
     ticket[WEIGHT] = 0.0
     ticket[WEIGHT_CHECK] = 0.0
-    if not exploration_set(state, options, arm):
+    if not exploration_set(state, constants, arm):
         ticket[EXPLORES] = 0.0
-        refresh_estimates(state, options)
+        refresh_estimates(state, constants)
         active = state.standing[: state.counters[N_ACTIVE]]
         n = undominated_estimates(active, state.estimates, state.scratch)
         arm = state.scratch[draw_index(n, rng)]
         draw_weights(rng, ticket)
-    ticket[MATCHES] = 1.0 if tilde_distribution(state.counters[ROUND] + 1, options, rng) else 0.0
+    ticket[MATCHES] = 1.0 if tilde_distribution(state.counters[ROUND] + 1, constants, rng) else 0.0
     return arm, ticket
 
 
 @kernel
 def update(
     state: PFIwRState,
-    options: PFIwROptions,
+    constants: PFIwRConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -213,50 +213,50 @@ def update(
     counters = state.counters
     matched = ticket[MATCHES] == 1.0
     if not matched:
-        refresh_estimates(state, options)  # theta_hat stays what it was before this round
+        refresh_estimates(state, constants)  # theta_hat stays what it was before this round
     state.drawn[int(ticket[DRAWN_ARM])] += 1
     state.counts[arm] += 1
-    add_round(state, options, arm, outcome, ticket)
-    if matched and counters[ROUND] - counters[CHECKED] >= options.check_every:
+    add_round(state, constants, arm, outcome, ticket)
+    if matched and counters[ROUND] - counters[CHECKED] >= constants.check_every:
         counters[CHECKED] = counters[ROUND]
-        refresh_estimates(state, options)
-        confidence_bound(state, options, state.radii)
-        eliminate(state, options)
+        refresh_estimates(state, constants)
+        confidence_bound(state, constants, state.radii)
+        eliminate(state, constants)
 
 
 @kernel
-def refresh_estimates(state: PFIwRState, options: PFIwROptions) -> None:
+def refresh_estimates(state: PFIwRState, constants: PFIwRConstants) -> None:
     """Bring theta_hat and the estimates of A and P up to date, if a matched round has come since."""
     if state.counters[STALE] == 0:
         return
-    estimator(state, options)
-    estimate_arms(state, options, state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]])
+    estimator(state, constants)
+    estimate_arms(state, constants, state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]])
 
 
 @kernel
-def confidence_bound(state: PFIwRState, options: PFIwROptions, radii: FloatArray) -> None:
+def confidence_bound(state: PFIwRState, constants: PFIwRConstants, radii: FloatArray) -> None:
     """eq. (confidence_bound): 3 ||x_k||_{F_t^-1} (theta_max + ...), F_t = t X X^T + I, of the arms in A and P."""
     t = state.counters[ROUND]
-    d = options.lambdas.shape[0]
+    d = constants.lambdas.shape[0]
     n_metrics = radii.shape[1]
     if state.counters[N_ACTIVE] > d:
-        noise = math.sqrt(d * math.log(7.0 * n_metrics * t / options.delta))
+        noise = math.sqrt(d * math.log(7.0 * n_metrics * t / constants.delta))
     else:
-        noise = 3.0 * math.sqrt(math.log(28.0 * n_metrics * d * t * t / options.delta))
+        noise = 3.0 * math.sqrt(math.log(28.0 * n_metrics * d * t * t / constants.delta))
     shrink = state.shrink
     for i in range(d):
-        shrink[i] = 1.0 / (t * options.lambdas[i] + 1.0)
+        shrink[i] = 1.0 / (t * constants.lambdas[i] + 1.0)
     for k in state.standing[: state.counters[N_ACTIVE] + state.counters[N_FRONT]]:
         squared = 0.0
-        for i in range(options.support[k, 0], options.support[k, 1] + 1):
-            squared += options.contexts[k, i] * options.contexts[k, i] * shrink[i]
-        norm = options.width_scale * 3.0 * math.sqrt(squared)
+        for i in range(constants.support[k, 0], constants.support[k, 1] + 1):
+            squared += constants.contexts[k, i] * constants.contexts[k, i] * shrink[i]
+        norm = constants.width_scale * 3.0 * math.sqrt(squared)
         for metric in range(n_metrics):
-            radii[k, metric] = norm * (options.theta_max + options.sigma[metric] * noise)
+            radii[k, metric] = norm * (constants.theta_max + constants.sigma[metric] * noise)
 
 
 @kernel
-def eliminate(state: PFIwRState, options: PFIwROptions) -> None:
+def eliminate(state: PFIwRState, constants: PFIwRConstants) -> None:
     """The sets C_t, P_t and A_t of the algorithm, from the pairs of eq. (gap_estimate)."""
     counters = state.counters
     n_active, n_standing = counters[N_ACTIVE], counters[N_ACTIVE] + counters[N_FRONT]
@@ -280,7 +280,7 @@ def eliminate(state: PFIwRState, options: PFIwROptions) -> None:
             continue
         escapes = True
         for j in state.standing[:n_standing]:
-            if j != k and state.status[j] != DOMINATED and not surely_escapes(k, j, values, radii, options.twice_eps):
+            if j != k and state.status[j] != DOMINATED and not surely_escapes(k, j, values, radii, constants.twice_eps):
                 escapes = False
                 break
         if escapes:
@@ -304,15 +304,15 @@ def eliminate(state: PFIwRState, options: PFIwROptions) -> None:
 
 
 @allocating_kernel
-def verdicts(state: PFIwRState, options: PFIwROptions) -> Verdicts:
+def verdicts(state: PFIwRState, constants: PFIwRConstants) -> Verdicts:
     """Estimates of all arms; widths of the last test (of dominated arms: of their last one)."""
-    refresh_estimates(state, options)
+    refresh_estimates(state, constants)
     estimates, radii = state.estimates.copy(), state.radii.copy()
     return verdicts_with_rivals(state.status, state.beaten_by, estimates, radii, state.counts)
 
 
 @kernel
-def done(state: PFIwRState, options: PFIwROptions) -> bool:
+def done(state: PFIwRState, constants: PFIwRConstants) -> bool:
     """Whether A is empty."""
     return state.counters[N_ACTIVE] == 0
 

@@ -73,7 +73,7 @@ class PSIPS(Settings):
         return self.stopping == "valid"
 
 
-class PSIPSOptions(NamedTuple):
+class PSIPSConstants(NamedTuple):
     contexts: FloatArray  # (K, d) whitened; (K, 0): arms on their own
     first_arms: IntArray  # arms that span all dimensions, pulled first
     explore: FloatArray  # (K,) weights of exploration
@@ -123,7 +123,7 @@ N_FRONT = 4  # size of the front of the estimates
 STOPPING = 5  # 1: the last draws agreed; the sample under way is the last
 
 
-def init(settings: PSIPS, setup: Setup) -> tuple[PSIPSState, PSIPSOptions]:
+def init(settings: PSIPS, setup: Setup) -> tuple[PSIPSState, PSIPSConstants]:
     """Whiten the contexts, find arms that span them and the design to explore with."""
     K, L = setup.n_arms, setup.n_metrics
     units = np.maximum(setup.known_sigma("psips"), LEAST_SIGMA)
@@ -139,7 +139,7 @@ def init(settings: PSIPS, setup: Setup) -> tuple[PSIPSState, PSIPSOptions]:
         first_arms = np.sort(scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1][:rank]).astype(np.int64)
         explore = design_of(contexts)
     d = contexts.shape[1]
-    options = PSIPSOptions(
+    constants = PSIPSConstants(
         contexts=contexts,
         first_arms=first_arms,
         explore=explore,
@@ -178,7 +178,7 @@ def init(settings: PSIPS, setup: Setup) -> tuple[PSIPSState, PSIPSOptions]:
         rival=np.full(K, -1, np.int64),
         gain=np.zeros(K),
     )
-    return state, options
+    return state, constants
 
 
 def design_of(contexts: FloatArray) -> FloatArray:
@@ -193,39 +193,39 @@ def design_of(contexts: FloatArray) -> FloatArray:
 
 @kernel
 def choose(
-    state: PSIPSState, options: PSIPSOptions, pending: IntArray, rng: np.random.Generator
+    state: PSIPSState, constants: PSIPSConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """The spanning arms first; then an arm by the weights, which learn from draws that dispute the front."""
     counters = state.counters
-    for arm in options.first_arms:
+    for arm in constants.first_arms:
         if state.counts[arm] + pending[arm] == 0:
-            return arm, options.no_ticket
+            return arm, constants.no_ticket
     if counters[READY] == 0:  # all of them are on their way
-        return draw_arm(state, options, 1.0, rng), options.no_ticket
+        return draw_arm(state, constants, 1.0, rng), constants.no_ticket
     t = counters[TOTAL]
-    arm = draw_arm(state, options, t**-options.exploration, rng)
+    arm = draw_arm(state, constants, t**-constants.exploration, rng)
     if t >= counters[NEXT_DRAW]:
-        find_front(state, options)
-        if not options.valid and t >= counters[NEXT_CHECK]:
-            counters[STOPPING] = 1 if draws_agree(state, options, rng) else 0
-            counters[NEXT_CHECK] = t + max(options.every, int(CHECK_GROWTH * t))
-        for _ in range(options.draws):
-            draw_means(state, options, options.spread, rng)
+        find_front(state, constants)
+        if not constants.valid and t >= counters[NEXT_CHECK]:
+            counters[STOPPING] = 1 if draws_agree(state, constants, rng) else 0
+            counters[NEXT_CHECK] = t + max(constants.every, int(CHECK_GROWTH * t))
+        for _ in range(constants.draws):
+            draw_means(state, constants, constants.spread, rng)
             if disputed(state):
                 learn(state)
                 break
-        counters[NEXT_DRAW] = t + options.every
-    return arm, options.no_ticket
+        counters[NEXT_DRAW] = t + constants.every
+    return arm, constants.no_ticket
 
 
 @kernel
-def draw_arm(state: PSIPSState, options: PSIPSOptions, explored: float, rng: np.random.Generator) -> int:
+def draw_arm(state: PSIPSState, constants: PSIPSConstants, explored: float, rng: np.random.Generator) -> int:
     """Draw an arm, with probability `explored` by the exploring weights."""
     u = rng.random()
     arm = 0
     total = 0.0
     for k in range(state.weights.shape[0]):
-        weight = (1.0 - explored) * state.weights[k] + explored * options.explore[k]
+        weight = (1.0 - explored) * state.weights[k] + explored * constants.explore[k]
         if weight > 0.0:
             arm = k
             total += weight
@@ -235,9 +235,9 @@ def draw_arm(state: PSIPSState, options: PSIPSOptions, explored: float, rng: np.
 
 
 @kernel
-def find_front(state: PSIPSState, options: PSIPSOptions) -> None:
+def find_front(state: PSIPSState, constants: PSIPSConstants) -> None:
     """Find the front of the estimates."""
-    n = undominated_estimates(options.everyone, state.means, state.front)
+    n = undominated_estimates(constants.everyone, state.means, state.front)
     state.counters[N_FRONT] = n
     for k in range(state.on_front.shape[0]):
         state.on_front[k] = 0
@@ -246,7 +246,7 @@ def find_front(state: PSIPSState, options: PSIPSOptions) -> None:
 
 
 @kernel
-def draw_means(state: PSIPSState, options: PSIPSOptions, spread: float, rng: np.random.Generator) -> None:
+def draw_means(state: PSIPSState, constants: PSIPSConstants, spread: float, rng: np.random.Generator) -> None:
     """Draw means from the posterior, `spread` times as wide: contexts times U^-1 D^-1/2 z, as A = U^T D U."""
     K, L = state.means.shape
     d = state.factor.shape[0]
@@ -264,20 +264,20 @@ def draw_means(state: PSIPSState, options: PSIPSOptions, spread: float, rng: np.
             for j in range(i + 1, d):
                 for metric in range(L):
                     normal[i, metric] -= state.factor[i, j] * normal[j, metric]
-        times_contexts(options, normal, state.drawn)
+        times_contexts(constants, normal, state.drawn)
     for k in range(K):
         for metric in range(L):
             state.values[k, metric] = state.means[k, metric] + state.drawn[k, metric]
 
 
 @kernel
-def times_contexts(options: PSIPSOptions, theta: FloatArray, values: FloatArray) -> None:
+def times_contexts(constants: PSIPSConstants, theta: FloatArray, values: FloatArray) -> None:
     """Write contexts times theta (d, L) to `values`."""
     for k in range(values.shape[0]):
         for metric in range(values.shape[1]):
             total = 0.0
             for i in range(theta.shape[0]):
-                total += options.contexts[k, i] * theta[i, metric]
+                total += constants.contexts[k, i] * theta[i, metric]
             values[k, metric] = total
 
 
@@ -318,12 +318,12 @@ def inflation(t: int, delta: float) -> float:
 
 
 @kernel
-def draws_agree(state: PSIPSState, options: PSIPSOptions, rng: np.random.Generator) -> bool:
+def draws_agree(state: PSIPSState, constants: PSIPSConstants, rng: np.random.Generator) -> bool:
     """Whether M draws all have the front of the estimates."""
     t = state.counters[TOTAL]
-    spread = math.sqrt(inflation(t, options.delta))
-    for _ in range(math.ceil(n_agreeing(t, options.delta))):
-        draw_means(state, options, spread, rng)
+    spread = math.sqrt(inflation(t, constants.delta))
+    for _ in range(math.ceil(n_agreeing(t, constants.delta))):
+        draw_means(state, constants, spread, rng)
         if disputed(state):
             return False
     return True
@@ -384,7 +384,7 @@ def weigh(state: PSIPSState, rate: float) -> None:
 
 @kernel
 def update(
-    state: PSIPSState, options: PSIPSOptions, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
+    state: PSIPSState, constants: PSIPSConstants, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
 ) -> None:
     """Add the sample and look whether to stop, where it is time."""
     counters = state.counters
@@ -393,39 +393,39 @@ def update(
     d = state.factor.shape[0]
     if d == 0:
         for metric in range(outcome.shape[0]):
-            state.sums[arm, metric] += outcome[metric] / options.units[metric]
+            state.sums[arm, metric] += outcome[metric] / constants.units[metric]
             state.means[arm, metric] = state.sums[arm, metric] / state.counts[arm]
-        is_ready(state, options)
+        is_ready(state, constants)
     else:
         for i in range(d):
-            state.x[i] = options.contexts[arm, i]
+            state.x[i] = constants.contexts[arm, i]
             for j in range(d):
-                state.gram[i, j] += options.contexts[arm, i] * options.contexts[arm, j]
+                state.gram[i, j] += constants.contexts[arm, i] * constants.contexts[arm, j]
             for metric in range(outcome.shape[0]):
-                state.right[i, metric] += options.contexts[arm, i] * (outcome[metric] / options.units[metric])
+                state.right[i, metric] += constants.contexts[arm, i] * (outcome[metric] / constants.units[metric])
         if counters[READY] == 1:
             add_outer_product(state.factor, state.reach, state.x)
-        elif is_ready(state, options):
+        elif is_ready(state, constants):
             copy_into(state.factor, state.gram)
             factorise(state.factor, state.reach)
         if counters[READY] == 1:
             copy_into(state.normal, state.right)
             solve(state.factor, state.reach, state.normal)
-            times_contexts(options, state.normal, state.means)
+            times_contexts(constants, state.normal, state.means)
     if counters[READY] == 0:
         return
     if counters[STOPPING] == 1:
         settle_front(state)
-    elif options.valid and counters[TOTAL] >= counters[NEXT_CHECK]:
-        stop_if_proven(state, options)
-        counters[NEXT_CHECK] = counters[TOTAL] + max(options.every, int(CHECK_GROWTH * counters[TOTAL]))
+    elif constants.valid and counters[TOTAL] >= counters[NEXT_CHECK]:
+        stop_if_proven(state, constants)
+        counters[NEXT_CHECK] = counters[TOTAL] + max(constants.every, int(CHECK_GROWTH * counters[TOTAL]))
 
 
 @kernel
-def is_ready(state: PSIPSState, options: PSIPSOptions) -> bool:
+def is_ready(state: PSIPSState, constants: PSIPSConstants) -> bool:
     """Find out whether the arms that span all dimensions have been sampled."""
     if state.counters[READY] == 0:
-        for k in options.first_arms:
+        for k in constants.first_arms:
             if state.counts[k] == 0:
                 return False
         state.counters[READY] = 1
@@ -461,34 +461,34 @@ def log_det(state: PSIPSState) -> float:
 
 
 @kernel
-def width(state: PSIPSState, options: PSIPSOptions, k: int, j: int, level: float) -> float:
+def width(state: PSIPSState, constants: PSIPSConstants, k: int, j: int, level: float) -> float:
     """Half the interval of the difference of two arms, in every metric; `level`: `log_det`, for contexts."""
     K, L = state.means.shape
     d = state.factor.shape[0]
     if d == 0:
-        return pair_mixture(state.counts[k], state.counts[j], options.delta / (K * max(K - 1, L)), 1.0, RHO)
+        return pair_mixture(state.counts[k], state.counts[j], constants.delta / (K * max(K - 1, L)), 1.0, RHO)
     for i in range(d):
-        state.column[i, 0] = options.contexts[k, i] - options.contexts[j, i]
+        state.column[i, 0] = constants.contexts[k, i] - constants.contexts[j, i]
     solve(state.factor, state.reach, state.column)
     a, b = 0.0, 0.0
     for i in range(d):
-        a += (options.contexts[k, i] - options.contexts[j, i]) * state.column[i, 0]
+        a += (constants.contexts[k, i] - constants.contexts[j, i]) * state.column[i, 0]
         b += state.column[i, 0] * state.column[i, 0]
-    return least_squares(a, b, level, options.delta, 1.0, RHO, L)
+    return least_squares(a, b, level, constants.delta, 1.0, RHO, L)
 
 
 @kernel
-def stop_if_proven(state: PSIPSState, options: PSIPSOptions) -> None:
+def stop_if_proven(state: PSIPSState, constants: PSIPSConstants) -> None:
     """Settle all arms if the intervals show each to be dominated, or within eps of optimal."""
     K, L = state.means.shape
     level = log_det(state) if state.factor.shape[0] > 0 else 0.0
-    find_front(state, options)
+    find_front(state, constants)
     for k in range(K):
         state.rival[k] = -1
         if state.on_front[k] == 0:
             for j in state.front[: state.counters[N_FRONT]]:
                 ahead = margin(j, k, state.means)
-                if ahead > 0.0 and ahead > width(state, options, k, j, level):
+                if ahead > 0.0 and ahead > width(state, constants, k, j, level):
                     state.rival[k] = j
                     break
     for k in range(K):
@@ -499,8 +499,8 @@ def stop_if_proven(state: PSIPSState, options: PSIPSOptions) -> None:
                 continue
             most = -np.inf
             for metric in range(L):
-                most = max(most, state.means[k, metric] + options.eps[metric] - state.means[j, metric])
-            if most <= 0.0 or most < width(state, options, k, j, level):
+                most = max(most, state.means[k, metric] + constants.eps[metric] - state.means[j, metric])
+            if most <= 0.0 or most < width(state, constants, k, j, level):
                 return
     for k in range(K):
         state.status[k] = FRONT if state.rival[k] < 0 else DOMINATED
@@ -508,7 +508,7 @@ def stop_if_proven(state: PSIPSState, options: PSIPSOptions) -> None:
 
 
 @allocating_kernel
-def verdicts(state: PSIPSState, options: PSIPSOptions) -> Verdicts:
+def verdicts(state: PSIPSState, constants: PSIPSConstants) -> Verdicts:
     """Estimates, and intervals for each that hold at all times at level delta in all."""
     K, L = state.means.shape
     d = state.factor.shape[0]
@@ -519,26 +519,26 @@ def verdicts(state: PSIPSState, options: PSIPSOptions) -> Verdicts:
         unit = np.inf
         if d == 0:
             if state.counts[k] > 0:
-                unit = normal_mixture(state.counts[k], options.delta / (K * L), 1.0, RHO)
+                unit = normal_mixture(state.counts[k], constants.delta / (K * L), 1.0, RHO)
         elif state.counters[READY] == 1:
             column = np.zeros((d, 1))
             for i in range(d):
-                column[i, 0] = options.contexts[k, i]
+                column[i, 0] = constants.contexts[k, i]
             solve(state.factor, state.reach, column)
             a, b = 0.0, 0.0
             for i in range(d):
-                a += options.contexts[k, i] * column[i, 0]
+                a += constants.contexts[k, i] * column[i, 0]
                 b += column[i, 0] * column[i, 0]
-            unit = least_squares(a, b, level, options.delta, 1.0, RHO, L)
+            unit = least_squares(a, b, level, constants.delta, 1.0, RHO, L)
         for metric in range(L):
-            means[k, metric] = state.means[k, metric] * options.units[metric]
-            if options.valid and unit < np.inf:
-                radii[k, metric] = unit * options.units[metric]
+            means[k, metric] = state.means[k, metric] * constants.units[metric]
+            if constants.valid and unit < np.inf:
+                radii[k, metric] = unit * constants.units[metric]
     return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
 
 
 @kernel
-def done(state: PSIPSState, options: PSIPSOptions) -> bool:
+def done(state: PSIPSState, constants: PSIPSConstants) -> bool:
     """Whether it has stopped: then all arms have their verdicts."""
     return state.status[0] != UNDECIDED
 

@@ -78,7 +78,7 @@ class TrackAndStop(Settings):
         return self.stopping == "valid"
 
 
-class TrackAndStopOptions(NamedTuple):
+class TrackAndStopConstants(NamedTuple):
     units: FloatArray  # (L,) sigma: values are measured in these
     eps: FloatArray  # (L,) in these units
     no_eps: FloatArray  # (L,) zeros
@@ -114,11 +114,11 @@ NEXT_CHECK = 3  # samples at which stopping is looked at next
 N_FRONT = 4  # size of the empirical front
 
 
-def init(settings: TrackAndStop, setup: Setup) -> tuple[TrackAndStopState, TrackAndStopOptions]:
+def init(settings: TrackAndStop, setup: Setup) -> tuple[TrackAndStopState, TrackAndStopConstants]:
     """Start with equal weights."""
     K, L = setup.n_arms, setup.n_metrics
     units = np.maximum(setup.known_sigma("track-and-stop"), LEAST_SIGMA)
-    options = TrackAndStopOptions(
+    constants = TrackAndStopConstants(
         units=units,
         eps=setup.eps / units,
         no_eps=np.zeros(L),
@@ -144,12 +144,12 @@ def init(settings: TrackAndStop, setup: Setup) -> tuple[TrackAndStopState, Track
         rival=np.full(K, -1, np.int64),
         search=search_space(K, L),
     )
-    return state, options
+    return state, constants
 
 
 @kernel
 def choose(
-    state: TrackAndStopState, options: TrackAndStopOptions, pending: IntArray, rng: np.random.Generator
+    state: TrackAndStopState, constants: TrackAndStopConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return an arm with fewer than sqrt(t) - K / 2 samples if there is one, else the one most behind its weight."""
     K = state.counts.shape[0]
@@ -160,19 +160,19 @@ def choose(
             fewest = k
     least = state.counts[fewest] + pending[fewest]
     if least == 0 or least <= math.sqrt(t) - 0.5 * K:
-        return fewest, options.no_ticket
+        return fewest, constants.no_ticket
     found, most = 0, -np.inf
     for k in range(K):
         behind = t * state.weights[k] - (state.counts[k] + pending[k])
         if behind > most:
             found, most = k, behind
-    return found, options.no_ticket
+    return found, constants.no_ticket
 
 
 @kernel
 def update(
     state: TrackAndStopState,
-    options: TrackAndStopOptions,
+    constants: TrackAndStopConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -185,33 +185,33 @@ def update(
         counters[UNSEEN] -= 1
     state.counts[arm] += 1
     for metric in range(outcome.shape[0]):
-        state.sums[arm, metric] += outcome[metric] / options.units[metric]
+        state.sums[arm, metric] += outcome[metric] / constants.units[metric]
         state.means[arm, metric] = state.sums[arm, metric] / state.counts[arm]
     if counters[UNSEEN] > 0:
         return
     t = counters[TOTAL]
     steps, checks_stop = t >= counters[NEXT_STEP], t >= counters[NEXT_CHECK]
     if steps or checks_stop:
-        find_front(state, options)
+        find_front(state, constants)
     if steps:
         front = state.front[: counters[N_FRONT]]
         nearest_alternative(
-            state.means, state.weights, front, state.on_front, options.no_eps, state.search, state.gradient
+            state.means, state.weights, front, state.on_front, constants.no_eps, state.search, state.gradient
         )
-        hedge(state, t / options.every)
-        counters[NEXT_STEP] = t + options.every
+        hedge(state, t / constants.every)
+        counters[NEXT_STEP] = t + constants.every
     if checks_stop:
-        if options.valid:
-            stop_if_proven(state, options)
+        if constants.valid:
+            stop_if_proven(state, constants)
         else:
-            stop_as_published(state, options)
-        counters[NEXT_CHECK] = t + max(options.every, int(CHECK_GROWTH * t))
+            stop_as_published(state, constants)
+        counters[NEXT_CHECK] = t + max(constants.every, int(CHECK_GROWTH * t))
 
 
 @kernel
-def find_front(state: TrackAndStopState, options: TrackAndStopOptions) -> None:
+def find_front(state: TrackAndStopState, constants: TrackAndStopConstants) -> None:
     """Find the empirical front and sort it."""
-    n = undominated_estimates(options.everyone, state.means, state.front)
+    n = undominated_estimates(constants.everyone, state.means, state.front)
     state.counters[N_FRONT] = n
     for k in range(state.on_front.shape[0]):
         state.on_front[k] = 0
@@ -243,16 +243,16 @@ def hedge(state: TrackAndStopState, steps: float) -> None:
 
 
 @kernel
-def stop_if_proven(state: TrackAndStopState, options: TrackAndStopOptions) -> None:
+def stop_if_proven(state: TrackAndStopState, constants: TrackAndStopConstants) -> None:
     """Settle all arms if each is dominated, or within eps of optimal."""
     K, L = state.means.shape
     counts, effective = state.counts, state.effective
     for k in range(K):
         effective[k] = effective_count(counts[k], RHO)
-    for_pairs = (1.0 - FOR_WHOLE_FRONT) * options.delta
+    for_pairs = (1.0 - FOR_WHOLE_FRONT) * constants.delta
     to_beat = math.log(K * max(1, K - 1) / for_pairs)
     front = state.front[: state.counters[N_FRONT]]
-    whole_front = glr_threshold(counts, FOR_WHOLE_FRONT * options.delta, RHO, L)
+    whole_front = glr_threshold(counts, FOR_WHOLE_FRONT * constants.delta, RHO, L)
     for k in range(K):
         state.rival[k] = -1
         if state.on_front[k] == 1:
@@ -275,7 +275,7 @@ def stop_if_proven(state: TrackAndStopState, options: TrackAndStopOptions) -> No
         for j in range(K):
             if j == k or state.rival[j] >= 0:
                 continue
-            cost = joined(effective[k], effective[j]) * cost_to_fall(k, j, state.means, options.eps)
+            cost = joined(effective[k], effective[j]) * cost_to_fall(k, j, state.means, constants.eps)
             if cost <= to_escape + L * log_price(counts[k], counts[j]):
                 return
     for k in range(K):
@@ -290,16 +290,16 @@ def log_price(n_i: int, n_j: int) -> float:
 
 
 @kernel
-def stop_as_published(state: TrackAndStopState, options: TrackAndStopOptions) -> None:
+def stop_as_published(state: TrackAndStopState, constants: TrackAndStopConstants) -> None:
     """Return the empirical front if the likelihood ratio of all others exceeds the authors' threshold."""
     K = state.means.shape[0]
     for k in range(K):
         state.effective[k] = float(state.counts[k])
     front = state.front[: state.counters[N_FRONT]]
     ratio = nearest_alternative(
-        state.means, state.effective, front, state.on_front, options.no_eps, state.search, state.gradient
+        state.means, state.effective, front, state.on_front, constants.no_eps, state.search, state.gradient
     )
-    if ratio <= crepon_threshold(state.counters[TOTAL], options.delta):
+    if ratio <= crepon_threshold(state.counters[TOTAL], constants.delta):
         return
     for k in range(K):
         state.status[k] = FRONT if state.on_front[k] == 1 else DOMINATED
@@ -312,7 +312,7 @@ def stop_as_published(state: TrackAndStopState, options: TrackAndStopOptions) ->
 
 
 @allocating_kernel
-def verdicts(state: TrackAndStopState, options: TrackAndStopOptions) -> Verdicts:
+def verdicts(state: TrackAndStopState, constants: TrackAndStopConstants) -> Verdicts:
     """Means, and intervals for each that hold at all times at level delta / (K L)."""
     K, L = state.sums.shape
     means = np.zeros((K, L))
@@ -320,14 +320,14 @@ def verdicts(state: TrackAndStopState, options: TrackAndStopOptions) -> Verdicts
     for k in range(K):
         n = state.counts[k]
         for metric in range(L):
-            means[k, metric] = state.means[k, metric] * options.units[metric]
-            if n > 0 and options.valid:
-                radii[k, metric] = normal_mixture(n, options.delta / (K * L), options.units[metric], RHO)
+            means[k, metric] = state.means[k, metric] * constants.units[metric]
+            if n > 0 and constants.valid:
+                radii[k, metric] = normal_mixture(n, constants.delta / (K * L), constants.units[metric], RHO)
     return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
 
 
 @kernel
-def done(state: TrackAndStopState, options: TrackAndStopOptions) -> bool:
+def done(state: TrackAndStopState, constants: TrackAndStopConstants) -> bool:
     """Whether it has stopped: then all arms have their verdicts."""
     return state.status[0] != UNDECIDED
 

@@ -40,7 +40,7 @@ class UCBAlpha(Settings):
         return self.radius == "union"
 
 
-class UCBAlphaOptions(NamedTuple):
+class UCBAlphaConstants(NamedTuple):
     alpha: float
     sigma: float
     level: float  # of the width of one arm
@@ -66,7 +66,7 @@ UNSEEN = 0  # arms with fewer than FEW samples
 BEST = 1  # the arm that is returned, or -1
 
 
-def init(settings: UCBAlpha, setup: Setup) -> tuple[UCBAlphaState, UCBAlphaOptions]:
+def init(settings: UCBAlpha, setup: Setup) -> tuple[UCBAlphaState, UCBAlphaConstants]:
     """Start with no samples; each arm gets two before anything is compared."""
     K = setup.n_arms
     state = UCBAlphaState(
@@ -83,25 +83,25 @@ def init(settings: UCBAlpha, setup: Setup) -> tuple[UCBAlphaState, UCBAlphaOptio
     # The whole front means the best arm itself; where one arm within eps is enough, it may be any.
     eps = float(setup.eps[0]) if setup.goal in (1, "cover") else 0.0
     sigma = float(setup.known_sigma("ucb-alpha")[0])
-    return state, UCBAlphaOptions(settings.alpha, sigma, level, eps)
+    return state, UCBAlphaConstants(settings.alpha, sigma, level, eps)
 
 
 @kernel
 def choose(
-    state: UCBAlphaState, options: UCBAlphaOptions, pending: IntArray, rng: np.random.Generator
+    state: UCBAlphaState, constants: UCBAlphaConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the arm with the highest inflated upper bound."""
     best = 0
     for k in range(1, state.bounds.shape[0]):
         if state.bounds[k] > state.bounds[best]:
             best = k
-    return best, options.no_ticket
+    return best, constants.no_ticket
 
 
 @kernel
 def update(
     state: UCBAlphaState,
-    options: UCBAlphaOptions,
+    constants: UCBAlphaConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -115,14 +115,14 @@ def update(
     if n == FEW:
         state.counters[UNSEEN] -= 1
     if n >= FEW:
-        state.widths[arm] = widths.ucb_alpha(n, options.level, options.sigma)
-        state.bounds[arm] = state.means[arm, 0] + options.alpha * state.widths[arm]
+        state.widths[arm] = widths.ucb_alpha(n, constants.level, constants.sigma)
+        state.bounds[arm] = state.means[arm, 0] + constants.alpha * state.widths[arm]
     if state.counters[UNSEEN] == 0 and state.counters[BEST] < 0:
-        judge(state, options)
+        judge(state, constants)
 
 
 @kernel
-def judge(state: UCBAlphaState, options: UCBAlphaOptions) -> None:
+def judge(state: UCBAlphaState, constants: UCBAlphaConstants) -> None:
     """Return the arm with the largest mean, if it is better than all others for sure, up to eps."""
     K = state.counts.shape[0]
     best = 0
@@ -131,7 +131,7 @@ def judge(state: UCBAlphaState, options: UCBAlphaOptions) -> None:
             best = k
     least = state.means[best, 0] - state.widths[best]
     for k in range(K):
-        if k != best and state.means[k, 0] + state.widths[k] >= least + options.eps:
+        if k != best and state.means[k, 0] + state.widths[k] >= least + constants.eps:
             return
     state.counters[BEST] = best
     for k in range(K):
@@ -141,13 +141,13 @@ def judge(state: UCBAlphaState, options: UCBAlphaOptions) -> None:
 
 
 @allocating_kernel
-def verdicts(state: UCBAlphaState, options: UCBAlphaOptions) -> Verdicts:
+def verdicts(state: UCBAlphaState, constants: UCBAlphaConstants) -> Verdicts:
     """At the end: the best arm, and who is surely worse."""
     K = state.counts.shape[0]
     radii = np.full((K, 1), np.inf)
     for k in range(K):
         if state.counts[k] >= FEW:
-            radii[k, 0] = widths.ucb_alpha(state.counts[k], 0.5 * options.level, options.sigma)  # both sides
+            radii[k, 0] = widths.ucb_alpha(state.counts[k], 0.5 * constants.level, constants.sigma)  # both sides
     beaten_by = np.full(K, state.counters[BEST])
     for k in range(K):
         if state.status[k] == FRONT:
@@ -156,7 +156,7 @@ def verdicts(state: UCBAlphaState, options: UCBAlphaOptions) -> Verdicts:
 
 
 @kernel
-def done(state: UCBAlphaState, options: UCBAlphaOptions) -> bool:
+def done(state: UCBAlphaState, constants: UCBAlphaConstants) -> bool:
     """Whether the best arm is known."""
     return state.counters[BEST] >= 0
 

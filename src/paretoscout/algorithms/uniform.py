@@ -14,7 +14,7 @@ class Uniform(Settings):
     """Settings of the round-robin: it has none of its own, only `sigma`."""
 
 
-def init(settings: Uniform, setup: Setup) -> tuple[multi_pfi.MultiPFIState, multi_pfi.MultiPFIOptions]:
+def init(settings: Uniform, setup: Setup) -> tuple[multi_pfi.MultiPFIState, multi_pfi.MultiPFIConstants]:
     """Start with every arm undecided; all of them are pulled to the end."""
     return multi_pfi.start(setup, everyone=True, name="uniform")
 

@@ -22,7 +22,7 @@ from ..algorithms.contract import Algorithm, Settings
 from ..errors import InvalidInput, NotSupported
 from ..geometry import gaps
 from ..simulation.progress import Progress, compiling, progress_bar
-from ..simulation.replicates import Outcome, Run, cores, in_threads
+from ..simulation.replicates import Outcome, Simulation, cores, in_threads
 from ..simulation.results import rate_interval
 from .doors import DoorCase, Played
 from .families import Case
@@ -154,7 +154,7 @@ def measure(
     try:
         settings = contender.settings(case)
         goal = 1 if record.one_metric else "front"  # one best arm is all it looks for
-        run = Run(record, settings, case.problem, case.eps, delta, seed, case.max_samples, goal=goal)
+        run = Simulation(record, settings, case.problem, case.eps, delta, seed, case.max_samples, goal=goal)
         if not record.uses_eps and gaps(run.means).required.min() < HOPELESS * run.units.eps.min():
             raise NotSupported("looks for the exact front, which arms so close leave undecided")
     except (InvalidInput, NotSupported) as refusal:
@@ -286,7 +286,7 @@ def _played(case: DoorCase, delta: float, number: int) -> Played:
 class _Batch:
     """The replicates between two looks, each given up at the deadline."""
 
-    def __init__(self, run: Run, first: int, deadline: float) -> None:
+    def __init__(self, run: Simulation, first: int, deadline: float) -> None:
         self.run, self.first, self.deadline = run, first, deadline
         self.begun: list[int] = []
 

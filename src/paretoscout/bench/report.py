@@ -80,7 +80,7 @@ def verdicts(campaign: Campaign) -> VerdictTable:
 def as_dict(campaign: Campaign) -> dict[str, Any]:
     """Return the standing of the study, and what only a bench knows, ready for JSON."""
     standing, sources = campaign.study.standing(), campaign.plan.sources
-    table = standing.verdicts
+    table = standing.table
     return {
         **standing.as_dict(),
         "bench": {

@@ -74,7 +74,7 @@ def _watch(study: Study, seconds: float, as_json: bool, forecast: bool) -> Stand
     standing = study.standing()
     if as_json or not screen.is_terminal:
         for standing in _changes(study, seconds):
-            click.echo(_as_json(study, standing, forecast, None) if as_json else standing.verdicts.tally())
+            click.echo(_as_json(study, standing, forecast, None) if as_json else standing.table.tally())
             sys.stdout.flush()
         return standing
     from rich.live import Live
@@ -122,12 +122,12 @@ def _picture(study: Study, standing: Standing) -> Group:
     ahead = _remaining(study, standing)
     outlook = "" if standing.done or ahead is None else str(ahead)
     head = [Text(line(standing.title), style="bold")] if standing.title else []
-    return Group(*head, show.verdict_table(standing.verdicts, outlook), *notes)
+    return Group(*head, show.verdict_table(standing.table, outlook), *notes)
 
 
 def _remaining(study: Study, standing: Standing) -> Remaining | None:
     """What is still needed; nobody can tell before each option was measured."""
-    return study.remaining() if standing.done or standing.verdicts.counts.all() else None
+    return study.remaining() if standing.done or standing.table.counts.all() else None
 
 
 def _as_json(study: Study, standing: Standing, forecast: bool, indent: int | None) -> str:
@@ -159,10 +159,10 @@ def front(as_json: bool, storage: str, name: str) -> None:
     else:
         for arm in standing.front:
             click.echo(line(arm))
-    for warning in standing.verdicts.warnings:
+    for warning in standing.table.warnings:
         click.echo(line(f"warning: {warning}"), err=True)
     if not standing.done:
-        click.echo(f"not yet decided: {standing.verdicts.tally()}", err=True)
+        click.echo(f"not yet decided: {standing.table.tally()}", err=True)
     sys.exit(0 if standing.done else Exit.UNDECIDED)
 
 
@@ -270,7 +270,7 @@ def _markdown(study: Study) -> str:
     from . import show
 
     standing = study.standing()
-    table = standing.verdicts
+    table = standing.table
     rows = [show.headings(table), *(show.cells(table, k) for k in show.front_first(table))]
     header, *escaped = ([markdown(text) for text in row] for row in rows)
     grid = markdown_table(header, escaped, rule=" --- ") + "\n"

@@ -34,9 +34,9 @@ def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | Non
     from ..reproduce import FIGURES, FULL, QUICK
     from ..reproduce import reproduce as run
 
-    plan = replace(QUICK if quick else FULL, seed=seed)
+    sizes = replace(QUICK if quick else FULL, seed=seed)
     try:
-        done = run(FIGURES if figure == "all" else [figure], out, plan, workers=workers)
+        done = run(FIGURES if figure == "all" else [figure], out, sizes, workers=workers)
     except KeyboardInterrupt:
         click.echo(
             f"interrupted: what is finished is in {out / 'parts'}; the same command goes on from there", err=True

@@ -16,7 +16,7 @@ from numba.extending import overload
 from .arrays import BoolArray, FloatArray, IntArray
 from .compile import NO_COUNTING
 
-#: The ticket of an algorithm that needs none; kernels find it among their options.
+#: The ticket of an algorithm that needs none; kernels find it among their constants.
 NO_TICKET: FloatArray = np.empty(0)
 
 
@@ -65,23 +65,23 @@ def _compiled(name: str, state: Any) -> Callable[..., Any]:
     return _implementations[name][state_class]
 
 
-def choose(state: Any, options: Any, pending: IntArray, rng: np.random.Generator) -> tuple[int, FloatArray]:
+def choose(state: Any, constants: Any, pending: IntArray, rng: np.random.Generator) -> tuple[int, FloatArray]:
     """Return the arm to measure next and the ticket to hand back with its outcome.
 
-    The ticket is an array of the state or the options, overwritten by the next choice: copy it to keep it.
+    The ticket is an array of the state or the constants, overwritten by the next choice: copy it to keep it.
     """
-    result: tuple[int, FloatArray] = _implementations["choose"][type(state)](state, options, pending, rng)
+    result: tuple[int, FloatArray] = _implementations["choose"][type(state)](state, constants, pending, rng)
     return result
 
 
-def update(state: Any, options: Any, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray) -> None:
+def update(state: Any, constants: Any, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray) -> None:
     """Take in one outcome (L,); only metrics marked in `observed` count."""
-    _implementations["update"][type(state)](state, options, arm, ticket, outcome, observed)
+    _implementations["update"][type(state)](state, constants, arm, ticket, outcome, observed)
 
 
-def done(state: Any, options: Any) -> bool:
+def done(state: Any, constants: Any) -> bool:
     """Whether every arm has its verdict."""
-    result: bool = _implementations["done"][type(state)](state, options)
+    result: bool = _implementations["done"][type(state)](state, constants)
     return result
 
 
@@ -91,23 +91,23 @@ def draw(environment: Any, arm: int, rng: np.random.Generator, outcome: FloatArr
 
 
 @overload(choose, strict=False, jit_options=NO_COUNTING)
-def _choose(state: Any, options: Any, pending: Any, rng: Any) -> Callable[..., Any]:
+def _choose(state: Any, constants: Any, pending: Any, rng: Any) -> Callable[..., Any]:
     function = _compiled("choose", state)
-    return lambda state, options, pending, rng: function(state, options, pending, rng)
+    return lambda state, constants, pending, rng: function(state, constants, pending, rng)
 
 
 @overload(update, strict=False, jit_options=NO_COUNTING)
-def _update(state: Any, options: Any, arm: Any, ticket: Any, outcome: Any, observed: Any) -> Callable[..., Any]:
+def _update(state: Any, constants: Any, arm: Any, ticket: Any, outcome: Any, observed: Any) -> Callable[..., Any]:
     function = _compiled("update", state)
-    return lambda state, options, arm, ticket, outcome, observed: function(
-        state, options, arm, ticket, outcome, observed
+    return lambda state, constants, arm, ticket, outcome, observed: function(
+        state, constants, arm, ticket, outcome, observed
     )
 
 
 @overload(done, strict=False, jit_options=NO_COUNTING)
-def _done(state: Any, options: Any) -> Callable[..., Any]:
+def _done(state: Any, constants: Any) -> Callable[..., Any]:
     function = _compiled("done", state)
-    return lambda state, options: function(state, options)
+    return lambda state, constants: function(state, constants)
 
 
 @overload(draw, strict=False, jit_options=NO_COUNTING)

@@ -8,7 +8,7 @@ Everything is in the coordinates of the left singular vectors u_1, ..., u_d of X
 context basis sqrt(lambda_i) u_i is a multiple of the i-th unit vector and X X^T = diag(lambda); the ridge
 terms are the same in all rotated coordinates. With unit vectors as contexts nothing is rotated.
 
-`state` and `options` are any NamedTuples that have the fields used here: those of PFIwR, and those of the
+`state` and `constants` are any NamedTuples that have the fields used here: those of PFIwR, and those of the
 estimators on their own (`estimator_state.py`), which `estimators.py` makes public.
 """
 
@@ -68,8 +68,8 @@ def rank(contexts: FloatArray, s: FloatArray) -> int:
     return int(np.count_nonzero(s > s.max(initial=0.0) * max(contexts.shape) * np.finfo(float).eps))
 
 
-def context_options(contexts: FloatArray, s: FloatArray, U: FloatArray, V: FloatArray) -> dict[str, Any]:
-    """Return the options that describe the contexts, from their `linear_basis`."""
+def context_constants(contexts: FloatArray, s: FloatArray, U: FloatArray, V: FloatArray) -> dict[str, Any]:
+    """Return the constants that describe the contexts, from their `linear_basis`."""
     d = contexts.shape[1]
     rotated = np.ascontiguousarray(contexts @ U)
     rotated[np.abs(rotated) < 1e-14 * np.abs(rotated).max()] = 0.0  # rounding of the rotation
@@ -139,20 +139,20 @@ def reserve(state: State, rounds: int) -> State:
 
 
 @kernel
-def gamma(t: int, options: Any) -> float:
+def gamma(t: int, constants: Any) -> float:
     """gamma_t = C d^3 log(2 d t^2 / delta)."""
-    d = options.lambdas.shape[0]
-    return options.exploration * d * d * d * math.log(2.0 * d * t * t / options.delta)
+    d = constants.lambdas.shape[0]
+    return constants.exploration * d * d * d * math.log(2.0 * d * t * t / constants.delta)
 
 
 @kernel
-def exploration_set(state: Any, options: Any, drawn_arm: int) -> bool:
+def exploration_set(state: Any, constants: Any, drawn_arm: int) -> bool:
     """eq. (exploration_set): whether round t joins E_t, given that it drew `drawn_arm`.
 
     The left-hand count is over E_{t-1}, the right-hand one includes t: an arm's first draw always explores.
     """
     t = state.counters[ROUND] + 1
-    return state.explored[drawn_arm] <= gamma(t, options) / t * (state.drawn[drawn_arm] + 1)
+    return state.explored[drawn_arm] <= gamma(t, constants) / t * (state.drawn[drawn_arm] + 1)
 
 
 @inlined
@@ -173,13 +173,13 @@ def draw_weights(rng: np.random.Generator, ticket: FloatArray) -> None:
 
 
 @kernel
-def tilde_distribution(t: int, options: Any, rng: np.random.Generator) -> bool:
+def tilde_distribution(t: int, constants: Any, rng: np.random.Generator) -> bool:
     """eq. (tilde_distribution): whether a pseudo-action equal to d + 1 turns up within rho_t draws.
 
     Each draw gives it with probability 1/2, whatever the arm; rho_t = log2((t + 1)^2 / delta). So all draws
     miss with probability 2^-rho_t, and one uniform number decides.
     """
-    return rng.random() >= options.delta / ((t + 1.0) * (t + 1.0))
+    return rng.random() >= constants.delta / ((t + 1.0) * (t + 1.0))
 
 
 @kernel
@@ -234,7 +234,7 @@ def mix_number(state: Any, drawn_arm: int) -> int:
 @kernel
 def mixup_data(
     state: Any,
-    options: Any,
+    constants: Any,
     arm: int,
     outcome: FloatArray,
     basis: int,
@@ -247,9 +247,9 @@ def mixup_data(
     """eq. (mixup_data): w x_a + w' sqrt(lambda_i) u_i, and its reward with a reused exploration sample."""
     sample = mix_number(state, drawn_arm)
     for i in range(x_mixed.shape[0]):
-        x_mixed[i] = w * options.contexts[arm, i]
-    x_mixed[basis] += w_check * math.sqrt(options.lambdas[basis])
-    reused = w_check * options.signed_norms[basis, drawn_arm]
+        x_mixed[i] = w * constants.contexts[arm, i]
+    x_mixed[basis] += w_check * math.sqrt(constants.lambdas[basis])
+    reused = w_check * constants.signed_norms[basis, drawn_arm]
     for metric in range(outcome.shape[0]):
         y_mixed[metric] = w * outcome[metric] + reused * state.pool_outcomes[sample, metric]
 
@@ -265,10 +265,10 @@ def add_to_mixup(state: Any, x: FloatArray, y: FloatArray) -> None:
 
 
 @inlined
-def add_plain(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
+def add_plain(state: Any, constants: Any, arm: int, outcome: FloatArray) -> None:
     """Add a round as it is to the sums of eq. (mixup). With no other rounds these are the sums of a ridge estimate."""
     for i in range(state.x_mixed.shape[0]):
-        state.x_mixed[i] = options.contexts[arm, i]
+        state.x_mixed[i] = constants.contexts[arm, i]
     add_to_mixup(state, state.x_mixed, outcome)
 
 
@@ -280,55 +280,55 @@ def mixup(state: Any) -> None:
 
 
 @kernel
-def add_to_estimator(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
+def add_to_estimator(state: Any, constants: Any, arm: int, outcome: FloatArray) -> None:
     """Count a matched round: G = sum x_a x_a^T (upper triangle) and r = sum x_a Y of eq. (estimator)."""
     state.counters[MATCHED] += 1
     state.counters[STALE] = 1
-    x = options.contexts[arm]
-    for i in range(options.support[arm, 0], options.support[arm, 1] + 1):
-        for j in range(i, options.support[arm, 1] + 1):
+    x = constants.contexts[arm]
+    for i in range(constants.support[arm, 0], constants.support[arm, 1] + 1):
+        for j in range(i, constants.support[arm, 1] + 1):
             state.gram[i, j] += x[i] * x[j]
         for metric in range(outcome.shape[0]):
             state.right[i, metric] += x[i] * outcome[metric]
 
 
 @kernel
-def pseudo_y(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
+def pseudo_y(state: Any, constants: Any, arm: int, outcome: FloatArray) -> None:
     """eq. (pseudoY) for one round, with the imputation of that round; summed for `imputation="frozen"`.
 
     A match means pseudo-action d + 1: the d rows of the context basis are imputed, b_i b_i^T theta_check, and the
     row of the chosen arm is x (2 Y - x^T theta_check), for 1 / pi~ = 2. In sum: (S - x x^T) theta_check + 2 x Y.
     """
-    x = options.contexts[arm]
+    x = constants.contexts[arm]
     for metric in range(outcome.shape[0]):
         imputed = 0.0
         for i in range(x.shape[0]):
             imputed += x[i] * state.theta_check[i, metric]
         for i in range(x.shape[0]):
-            basis_row = options.lambdas[i] * state.theta_check[i, metric]
+            basis_row = constants.lambdas[i] * state.theta_check[i, metric]
             state.frozen_right[i, metric] += basis_row + x[i] * (2.0 * outcome[metric] - imputed)
 
 
 @inlined
-def add_matched(state: Any, options: Any, arm: int, outcome: FloatArray) -> None:
+def add_matched(state: Any, constants: Any, arm: int, outcome: FloatArray) -> None:
     """Add a matched round to the sums of eq. (estimator); those of eq. (mixup) have it already."""
-    add_to_estimator(state, options, arm, outcome)
-    if options.frozen:
+    add_to_estimator(state, constants, arm, outcome)
+    if constants.frozen:
         mixup(state)
-        pseudo_y(state, options, arm, outcome)
+        pseudo_y(state, constants, arm, outcome)
 
 
 @inlined
-def add_round(state: Any, options: Any, arm: int, outcome: FloatArray, ticket: FloatArray) -> None:
+def add_round(state: Any, constants: Any, arm: int, outcome: FloatArray, ticket: FloatArray) -> None:
     """Take round t into the sums of eqs. (mixup) and (estimator); the ticket says what was drawn for it."""
     state.counters[ROUND] += 1
     if ticket[EXPLORES] == 1.0:
         add_to_pool(state, arm, outcome)
-        add_plain(state, options, arm, outcome)
+        add_plain(state, constants, arm, outcome)
     else:
         mixup_data(
             state,
-            options,
+            constants,
             arm,
             outcome,
             int(ticket[BASIS]),
@@ -340,11 +340,11 @@ def add_round(state: Any, options: Any, arm: int, outcome: FloatArray, ticket: F
         )
         add_to_mixup(state, state.x_mixed, state.y_mixed)
     if ticket[MATCHES] == 1.0:
-        add_matched(state, options, arm, outcome)
+        add_matched(state, constants, arm, outcome)
 
 
 @kernel
-def estimator(state: Any, options: Any) -> None:
+def estimator(state: Any, constants: Any) -> None:
     """eq. (estimator): the DR-mix estimator theta_hat of the matched rounds.
 
     With n matched rounds and S = X X^T = diag(lambda), theta_hat = (n S + G + I)^-1 b, where b sums the
@@ -353,7 +353,7 @@ def estimator(state: Any, options: Any) -> None:
     d, n_metrics = state.theta_hat.shape
     n = state.counters[MATCHED]
     state.counters[STALE] = 0
-    if options.frozen:
+    if constants.frozen:
         copy_into(state.theta_hat, state.frozen_right)
     else:
         mixup(state)
@@ -363,31 +363,31 @@ def estimator(state: Any, options: Any) -> None:
             return
         for i in range(d):
             for metric in range(n_metrics):
-                own = n * options.lambdas[i] - state.gram[i, i]
+                own = n * constants.lambdas[i] - state.gram[i, i]
                 state.theta_hat[i, metric] = own * state.theta_check[i, metric] + 2.0 * state.right[i, metric]
         for i in range(d):
-            for j in range(i + 1, options.reach[i] + 1):
+            for j in range(i + 1, constants.reach[i] + 1):
                 for metric in range(n_metrics):
                     state.theta_hat[i, metric] -= state.gram[i, j] * state.theta_check[j, metric]
                     state.theta_hat[j, metric] -= state.gram[i, j] * state.theta_check[i, metric]
     for i in range(d):
-        state.reach[i] = options.reach[i]
-        state.factor[i, i] = n * options.lambdas[i] + state.gram[i, i] + 1.0
-        for j in range(i + 1, options.reach[i] + 1):
+        state.reach[i] = constants.reach[i]
+        state.factor[i, i] = n * constants.lambdas[i] + state.gram[i, i] + 1.0
+        for j in range(i + 1, constants.reach[i] + 1):
             state.factor[i, j] = state.gram[i, j]
     factorise(state.factor, state.reach)
     solve(state.factor, state.reach, state.theta_hat)
 
 
 @kernel
-def least_squares(state: Any, options: Any) -> None:
+def least_squares(state: Any, constants: Any) -> None:
     """theta_hat = G^-1 r, from the sums of `add_to_estimator`; NaN until the arms in them span all d dimensions."""
     d, n_metrics = state.theta_hat.shape
     state.counters[STALE] = 0
     copy_into(state.theta_hat, state.right)
     for i in range(d):
-        state.reach[i] = options.reach[i]
-        for j in range(i, options.reach[i] + 1):
+        state.reach[i] = constants.reach[i]
+        for j in range(i, constants.reach[i] + 1):
             state.factor[i, j] = state.gram[i, j]
     factorise(state.factor, state.reach)
     for i in range(d):
@@ -401,11 +401,11 @@ def least_squares(state: Any, options: Any) -> None:
 
 
 @inlined
-def estimate_arms(state: Any, options: Any, arms: IntArray) -> None:
+def estimate_arms(state: Any, constants: Any, arms: IntArray) -> None:
     """x_k^T theta_hat of the arms listed."""
     for k in arms:
         for metric in range(state.theta_hat.shape[1]):
             value = 0.0
-            for i in range(options.support[k, 0], options.support[k, 1] + 1):
-                value += options.contexts[k, i] * state.theta_hat[i, metric]
+            for i in range(constants.support[k, 0], constants.support[k, 1] + 1):
+                value += constants.contexts[k, i] * state.theta_hat[i, metric]
             state.estimates[k, metric] = value

@@ -28,7 +28,7 @@ from .dr_mix import (
 )
 
 
-class EstimatorOptions(NamedTuple):
+class EstimatorConstants(NamedTuple):
     contexts: FloatArray  # (K, d) contexts in the coordinates of u_1, ..., u_d
     support: IntArray  # (K, 2) first and last non-zero coordinate of each context
     reach: IntArray  # (d,) last coordinate that shares a context with each coordinate
@@ -73,33 +73,33 @@ DRAWN = 4  # entry of counters; 1: the arm of the context basis is drawn for the
 
 
 @kernel
-def draw_arm(state: EstimatorState, options: EstimatorOptions, rng: np.random.Generator) -> int:
+def draw_arm(state: EstimatorState, constants: EstimatorConstants, rng: np.random.Generator) -> int:
     """Draw the arm of the context basis that belongs to the next round, and return it; asked again, the same arm.
 
     An exploitation round is mixed with a sample of this arm, so that one of it must have been explored.
     """
     if state.counters[DRAWN] == 0:
-        draw_from_basis(options.cumulative, rng, state.ticket)
+        draw_from_basis(constants.cumulative, rng, state.ticket)
         state.counters[DRAWN] = 1
     return int(state.ticket[DRAWN_ARM])
 
 
 @kernel
 def take_in(
-    state: EstimatorState, options: EstimatorOptions, arm: int, outcome: FloatArray, ticket: FloatArray
+    state: EstimatorState, constants: EstimatorConstants, arm: int, outcome: FloatArray, ticket: FloatArray
 ) -> None:
     """Take in the outcome (L,) of a round for which the ticket says what was drawn."""
-    if options.doubly_robust and ticket[MATCHES] == 0.0:
-        estimate(state, options)  # theta_hat stays what it was before this round
-    if options.mixes:
-        add_round(state, options, arm, outcome, ticket)
+    if constants.doubly_robust and ticket[MATCHES] == 0.0:
+        estimate(state, constants)  # theta_hat stays what it was before this round
+    if constants.mixes:
+        add_round(state, constants, arm, outcome, ticket)
     else:
         state.counters[ROUND] += 1
-        if options.regularised:
-            add_plain(state, options, arm, outcome)
+        if constants.regularised:
+            add_plain(state, constants, arm, outcome)
         if ticket[MATCHES] == 1.0:
-            add_matched(state, options, arm, outcome)
-    if not options.doubly_robust:
+            add_matched(state, constants, arm, outcome)
+    if not constants.doubly_robust:
         state.counters[STALE] = 1
     state.counters[DRAWN] = 0
 
@@ -107,7 +107,7 @@ def take_in(
 @kernel
 def update(
     state: EstimatorState,
-    options: EstimatorOptions,
+    constants: EstimatorConstants,
     arm: int,
     outcome: FloatArray,
     explored: bool,
@@ -116,37 +116,37 @@ def update(
     """Draw what the next round needs and take in its outcome (L,); only estimators that mix look at `explored`."""
     ticket = state.ticket
     ticket[EXPLORES] = 1.0
-    if options.mixes and not explored:
-        if state.explored[draw_arm(state, options, rng)] == 0:
+    if constants.mixes and not explored:
+        if state.explored[draw_arm(state, constants, rng)] == 0:
             raise IndexError("the context basis drew an arm that was never explored; draw_arm() says which to explore")
         ticket[EXPLORES] = 0.0
         draw_weights(rng, ticket)
-    ticket[MATCHES] = 0.0 if options.regularised else 1.0  # least squares has the sums of matched rounds alone
-    if options.doubly_robust and tilde_distribution(state.counters[ROUND] + 1, options, rng):
+    ticket[MATCHES] = 0.0 if constants.regularised else 1.0  # least squares has the sums of matched rounds alone
+    if constants.doubly_robust and tilde_distribution(state.counters[ROUND] + 1, constants, rng):
         ticket[MATCHES] = 1.0
-    take_in(state, options, arm, outcome, ticket)
+    take_in(state, constants, arm, outcome, ticket)
 
 
 @kernel
-def estimate(state: EstimatorState, options: EstimatorOptions) -> None:
+def estimate(state: EstimatorState, constants: EstimatorConstants) -> None:
     """Bring theta_hat and the estimates of all arms up to date."""
     if state.counters[STALE] == 0:
         return
-    if options.doubly_robust:
-        estimator(state, options)
-    elif options.regularised:
+    if constants.doubly_robust:
+        estimator(state, constants)
+    elif constants.regularised:
         mixup(state)
         copy_into(state.theta_hat, state.theta_check)
         state.counters[STALE] = 0
     else:
-        least_squares(state, options)
-    estimate_arms(state, options, options.arms)
+        least_squares(state, constants)
+    estimate_arms(state, constants, constants.arms)
 
 
 @kernel
 def update_all(
     state: EstimatorState,
-    options: EstimatorOptions,
+    constants: EstimatorConstants,
     arms: IntArray,
     outcomes: FloatArray,
     explored: BoolArray,
@@ -155,7 +155,7 @@ def update_all(
 ) -> None:
     """Take in rounds in order: arms (n,), outcomes (n, L). A `path` (n, K, L) is given the estimates after each."""
     for n in range(arms.shape[0]):
-        update(state, options, arms[n], outcomes[n], explored[n], rng)
+        update(state, constants, arms[n], outcomes[n], explored[n], rng)
         if path.shape[0] > 0:
-            estimate(state, options)
+            estimate(state, constants)
             copy_into(path[n], state.estimates)

@@ -1,6 +1,6 @@
 """What samples say of means, by what is known of the noise: its sigma, bounds of the outcomes, or that it is normal.
 
-`state` and `options` are any NamedTuples that have the fields used here: those of scout, see `algorithms/scout/`.
+`state` and `constants` are any NamedTuples that have the fields used here: those of scout, see `algorithms/scout/`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ HIDDEN = 1e-24
 
 
 @kernel
-def count_in(state: Any, options: Any, arm: int, metric: int, value: float) -> None:
+def count_in(state: Any, constants: Any, arm: int, metric: int, value: float) -> None:
     """Add an observation to the evidence. Sums are of distances to the first one: large means cost no digits."""
     before, n = state.means[arm, metric], state.counts[arm, metric]
-    if options.noise[metric] == BOUNDS:
-        low = options.lows[metric]
-        expected = (0.5 + n * (before - low) / options.ranges[metric]) / (n + 1.0)
-        state.spreads[arm, metric] += ((value - low) / options.ranges[metric] - expected) ** 2
+    if constants.noise[metric] == BOUNDS:
+        low = constants.lows[metric]
+        expected = (0.5 + n * (before - low) / constants.ranges[metric]) / (n + 1.0)
+        state.spreads[arm, metric] += ((value - low) / constants.ranges[metric] - expected) ** 2
     n += 1.0
     state.counts[arm, metric] = n
     if n == 1.0:
@@ -53,29 +53,29 @@ def count_in(state: Any, options: Any, arm: int, metric: int, value: float) -> N
     state.means[arm, metric] = state.centres[arm, metric] + state.sums[arm, metric] / n
     if n > 1.0:
         state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
-    if options.noise[metric] == SIGMA:
-        variance = options.sigma[arm, metric] ** 2
-    elif options.noise[metric] == NORMAL:
+    if constants.noise[metric] == SIGMA:
+        variance = constants.sigma[arm, metric] ** 2
+    elif constants.noise[metric] == NORMAL:
         variance = state.squares[arm, metric] / n
     else:  # never zero, as the evidence is not
-        variance = state.spreads[arm, metric] * options.ranges[metric] ** 2 / n
-    pays = variance > 0.0 or options.noise[metric] != SIGMA
-    for r in range(options.log_weights.shape[0]):
-        rho = options.rhos[metric, r]
+        variance = state.spreads[arm, metric] * constants.ranges[metric] ** 2 / n
+    pays = variance > 0.0 or constants.noise[metric] != SIGMA
+    for r in range(constants.log_weights.shape[0]):
+        rho = constants.rhos[metric, r]
         state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho) if pays else 0.0
         state.variances[arm, metric, r] = variance * (n + rho) / (n * n)
 
 
 @kernel
-def says_nothing(state: Any, options: Any, arm: int, metric: int) -> bool:
+def says_nothing(state: Any, constants: Any, arm: int, metric: int) -> bool:
     """Whether an arm's observations do not look like normal noise: they never varied, or few values were ever seen."""
-    if options.noise[metric] != NORMAL or options.exact[metric]:
+    if constants.noise[metric] != NORMAL or constants.exact[metric]:
         return False
     return state.squares[arm, metric] == 0.0 or state.n_seen[metric] <= FEW_VALUES
 
 
 @kernel
-def evidence_bound(state: Any, options: Any, i: int, j: int, metric: int, difference: float) -> float:
+def evidence_bound(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
     """A bound from above on `pair_evidence`, from what is kept per arm; below zero where i looks worse.
 
     Sigma known: the two-sided bound of `log_evidence_above`. Short, so that it is inlined: a call would hand over all
@@ -83,36 +83,36 @@ def evidence_bound(state: Any, options: Any, i: int, j: int, metric: int, differ
     """
     if state.counts[i, metric] == 0.0 or state.counts[j, metric] == 0.0:
         return -np.inf
-    if options.noise[metric] != SIGMA:
-        return bound_by_splits(state, options, i, j, metric, difference)
+    if constants.noise[metric] != SIGMA:
+        return bound_by_splits(state, constants, i, j, metric, difference)
     if difference <= 0.0:
         variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
         return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
-    if options.sigma[i, metric] == 0.0 and options.sigma[j, metric] == 0.0:
+    if constants.sigma[i, metric] == 0.0 and constants.sigma[j, metric] == 0.0:
         return np.inf
     total = -np.inf
-    for r in range(options.log_weights.shape[0]):
+    for r in range(constants.log_weights.shape[0]):
         variance = state.variances[i, metric, r] + state.variances[j, metric, r]
-        price = options.log_weights[r] - state.half_logs[i, metric, r] - state.half_logs[j, metric, r]
+        price = constants.log_weights[r] - state.half_logs[i, metric, r] - state.half_logs[j, metric, r]
         total = log_sum(total, price + 0.5 * difference * difference / variance)
     return total + math.log(4.0)
 
 
 @kernel
-def bound_by_splits(state: Any, options: Any, i: int, j: int, metric: int, difference: float) -> float:
+def bound_by_splits(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
     """`evidence_bound` where sigma is unknown: the least over some ways to share the difference between the arms."""
-    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
+    if says_nothing(state, constants, i, metric) or says_nothing(state, constants, j, metric):
         return -np.inf
-    noise, size = options.noise[metric], abs(difference)
+    noise, size = constants.noise[metric], abs(difference)
     n_i, n_j = state.counts[i, metric], state.counts[j, metric]
     if noise == NORMAL:
-        unit, scales, weights = 1.0, options.rhos[metric], options.log_weights
+        unit, scales, weights = 1.0, constants.rhos[metric], constants.log_weights
         scatter_i, scatter_j = state.squares[i, metric], state.squares[j, metric]
     else:
-        unit, scales, weights = options.ranges[metric], options.rates, options.log_rate_weights
+        unit, scales, weights = constants.ranges[metric], constants.rates, constants.log_rate_weights
         scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
     # the mean of i is not below its bound
-    most = size if noise == NORMAL else min(size, state.means[i, metric] - options.lows[metric])
+    most = size if noise == NORMAL else min(size, state.means[i, metric] - constants.lows[metric])
     variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
     u = min(most, size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size)
     value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
@@ -152,53 +152,53 @@ def value_of_split(
 
 
 @kernel
-def pair_evidence(state: Any, options: Any, i: int, j: int, metric: int, shift: float, at_least: float) -> float:
+def pair_evidence(state: Any, constants: Any, i: int, j: int, metric: int, shift: float, at_least: float) -> float:
     """Log evidence that the mean of i plus `shift` is above that of j; where below `at_least`, a bound on it."""
     difference = state.means[i, metric] + shift - state.means[j, metric]
     if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
         return -np.inf  # of equal means, rounding may leave one above the other
-    if says_nothing(state, options, i, metric) or says_nothing(state, options, j, metric):
+    if says_nothing(state, constants, i, metric) or says_nothing(state, constants, j, metric):
         return -np.inf
     n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    rhos, log_weights = options.rhos[metric], options.log_weights
-    if options.noise[metric] == SIGMA:
-        sigma_i, sigma_j = options.sigma[i, metric], options.sigma[j, metric]
+    rhos, log_weights = constants.rhos[metric], constants.log_weights
+    if constants.noise[metric] == SIGMA:
+        sigma_i, sigma_j = constants.sigma[i, metric], constants.sigma[j, metric]
         return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos, log_weights, at_least)
-    bound = evidence_bound(state, options, i, j, metric, difference)
+    bound = evidence_bound(state, constants, i, j, metric, difference)
     if bound < at_least:
         return bound
-    if options.noise[metric] == NORMAL:
+    if constants.noise[metric] == NORMAL:
         variance_i, variance_j = state.squares[i, metric] / n_i, state.squares[j, metric] / n_j
         return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, log_weights)
-    unit = options.ranges[metric]
-    place = (state.means[i, metric] - options.lows[metric]) / unit  # of the mean of i between the bounds
+    unit = constants.ranges[metric]
+    place = (state.means[i, metric] - constants.lows[metric]) / unit  # of the mean of i between the bounds
     spread_i, spread_j = state.spreads[i, metric], state.spreads[j, metric]
     return log_bernstein_above(
-        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, options.rates, options.log_rate_weights
+        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, constants.rates, constants.log_rate_weights
     )
 
 
 @kernel
-def radius(state: Any, options: Any, k: int, metric: int) -> float:
+def radius(state: Any, constants: Any, k: int, metric: int) -> float:
     """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
     n = state.counts[k, metric]
-    needed = options.thresholds[k] + math.log(state.counts.shape[1])
+    needed = constants.thresholds[k] + math.log(state.counts.shape[1])
     narrowest = np.inf
-    if n == 0.0 or says_nothing(state, options, k, metric):
+    if n == 0.0 or says_nothing(state, constants, k, metric):
         return narrowest
-    if options.noise[metric] == BOUNDS:
-        for r in range(options.rates.shape[0]):
-            rate = options.rates[r]
+    if constants.noise[metric] == BOUNDS:
+        for r in range(constants.rates.shape[0]):
+            rate = constants.rates[r]
             price = -(math.log1p(-rate) + rate) * state.spreads[k, metric]
-            exponent = needed + math.log(2.0) - options.log_rate_weights[r] + price
-            narrowest = min(narrowest, options.ranges[metric] * min(1.0, exponent / (rate * n)))
+            exponent = needed + math.log(2.0) - constants.log_rate_weights[r] + price
+            narrowest = min(narrowest, constants.ranges[metric] * min(1.0, exponent / (rate * n)))
         return narrowest
-    for r in range(options.log_weights.shape[0]):
-        exponent = needed - options.log_weights[r] + state.half_logs[k, metric, r]
-        if options.noise[metric] == SIGMA:
+    for r in range(constants.log_weights.shape[0]):
+        exponent = needed - constants.log_weights[r] + state.half_logs[k, metric, r]
+        if constants.noise[metric] == SIGMA:
             narrowest = min(narrowest, math.sqrt(2.0 * exponent * state.variances[k, metric, r]))
         elif n > 1.0:
-            kappa = options.rhos[metric, r] / (n + options.rhos[metric, r])
+            kappa = constants.rhos[metric, r] / (n + constants.rhos[metric, r])
             grown = math.exp(min(2.0 * exponent / n, 700.0))  # what (s^2 + u^2) / (s^2 + kappa u^2) must reach
             if kappa * grown < 1.0:
                 square = state.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)
@@ -210,7 +210,7 @@ def radius(state: Any, options: Any, k: int, metric: int) -> float:
 
 
 @kernel
-def bound_sigma(state: Any, options: Any, t: float) -> None:
+def bound_sigma(state: Any, constants: Any, t: float) -> None:
     """Where sigma is unknown, an upper bound on it that holds at all times, from what the model leaves of t samples.
 
     The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
@@ -226,23 +226,23 @@ def bound_sigma(state: Any, options: Any, t: float) -> None:
         solve(state.factor, state.reach, state.column)
         trace += state.column[i, 0]
     for metric in range(L):
-        if options.sigma_known[metric]:
+        if constants.sigma_known[metric]:
             continue
         left = state.squares[metric]
         for k in range(state.pulls.shape[0]):
             if state.pulls[k] > 0:
                 mean = state.centres[k, metric] + state.sums[k, metric] / state.pulls[k]
                 hidden = HIDDEN * mean * mean  # by rounding
-                left += state.pulls[k] * (unexplained(state, options, k, metric) ** 2 + hidden)
+                left += state.pulls[k] * (unexplained(state, constants, k, metric) ** 2 + hidden)
         q = -np.inf
-        for rate in options.rates:
-            q = max(q, (0.5 * t * math.log1p(2.0 * rate) - options.log_sigma_price) / rate)
+        for rate in constants.rates:
+            q = max(q, (0.5 * t * math.log1p(2.0 * rate) - constants.log_sigma_price) / rate)
         taken = np.inf
-        for r in range(options.rhos.shape[1]):
-            allowed = 2.0 * (options.threshold - state.log_prices[metric, r])
-            taken = min(taken, (1.0 + options.rhos[metric, r] * trace) * allowed)
-        if q > taken and (options.exact[metric] or state.n_seen[metric] > FEW_VALUES):
-            bound = (math.sqrt(left) + options.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
+        for r in range(constants.rhos.shape[1]):
+            allowed = 2.0 * (constants.threshold - state.log_prices[metric, r])
+            taken = min(taken, (1.0 + constants.rhos[metric, r] * trace) * allowed)
+        if q > taken and (constants.exact[metric] or state.n_seen[metric] > FEW_VALUES):
+            bound = (math.sqrt(left) + constants.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
             if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
                 state.sigma[metric] = bound
             state.sigma_bounded[metric] = 1
@@ -251,9 +251,9 @@ def bound_sigma(state: Any, options: Any, t: float) -> None:
 
 
 @kernel
-def unexplained(state: Any, options: Any, arm: int, metric: int) -> float:
+def unexplained(state: Any, constants: Any, arm: int, metric: int) -> float:
     """What the fit leaves of the mean of an arm's own samples."""
     left = state.centres[arm, metric] + state.sums[arm, metric] / state.pulls[arm]
-    for i in range(options.contexts.shape[1]):
-        left -= options.contexts[arm, i] * state.theta[i, metric]
+    for i in range(constants.contexts.shape[1]):
+        left -= constants.contexts[arm, i] * state.theta[i, metric]
     return left

@@ -4,7 +4,7 @@ W. Kim, G. Iyengar, A. Zeevi: Learning the Pareto front using bootstrapped obser
 is the command for it.
 """
 
-from .plan import FIGURES, FULL, QUICK, Plan
 from .run import Outcome, reproduce
+from .sizes import FIGURES, FULL, QUICK, Sizes
 
-__all__ = ["FIGURES", "FULL", "QUICK", "Outcome", "Plan", "reproduce"]
+__all__ = ["FIGURES", "FULL", "QUICK", "Outcome", "Sizes", "reproduce"]

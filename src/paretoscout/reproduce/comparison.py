@@ -13,10 +13,10 @@ from ..algorithms.registry import resolve
 from ..problem import Problem
 from ..problems import load
 from ..simulation.progress import compiling
-from ..simulation.replicates import Outcome, Run, cores, in_threads
+from ..simulation.replicates import Outcome, Simulation, cores, in_threads
 from ..simulation.results import Result, load_result
 from .parts import Parts, Steps
-from .plan import Plan
+from .sizes import Sizes
 
 PROBLEM = "sw-llvm"
 DELTA = 0.1
@@ -88,34 +88,34 @@ def problem() -> Problem:
     return load(PROBLEM)
 
 
-def pieces(plan: Plan) -> dict[tuple[str, float, bool], str]:
+def pieces(sizes: Sizes) -> dict[tuple[str, float, bool], str]:
     """Return the file name of each (contender, eps, on fresh seeds)."""
     names = {}
     for contender in contenders():
-        for eps in plan.eps:
+        for eps in sizes.eps:
             for fresh in (False, True) if contender.tuned else (False,):
                 who = f"{PROBLEM}-{contender.key}{'-fresh' * fresh}"
-                names[contender.key, eps, fresh] = f"{who}-eps{eps:g}-n{plan.runs}-seed{plan.seed}"
+                names[contender.key, eps, fresh] = f"{who}-eps{eps:g}-n{sizes.runs}-seed{sizes.seed}"
     return names
 
 
-def measure(plan: Plan, parts: Parts, workers: int | None = None) -> Comparison:
+def measure(sizes: Sizes, parts: Parts, workers: int | None = None) -> Comparison:
     """Run everybody, or read what is there."""
-    stated, names, everybody = problem(), pieces(plan), contenders()
+    stated, names, everybody = problem(), pieces(sizes), contenders()
     results: dict[tuple[str, float], Result] = {}
     fresh: dict[tuple[str, float], Result] = {}
     for contender in everybody:
-        for eps in plan.eps:
+        for eps in sizes.eps:
             title, key = f"fig2: {contender.label}, eps {eps:g}", (contender.key, eps)
-            table = Table(stated, eps, plan.runs, plan.seed, cores() if workers is None else workers, parts.steps)
+            table = Table(stated, eps, sizes.runs, sizes.seed, cores() if workers is None else workers, parts.steps)
             make = partial(table.least_width if contender.tuned else table.all_runs, contender.settings)
-            results[key] = parts.get(title, names[*key, False], plan.runs, load_result, make, Result.save)
+            results[key] = parts.get(title, names[*key, False], sizes.runs, load_result, make, Result.save)
             if contender.tuned:
-                again = replace(table, seed=plan.seed + FRESH)
+                again = replace(table, seed=sizes.seed + FRESH)
                 make = partial(again.all_runs, scaled(contender.settings, results[key].settings["width_scale"]))
                 title += ", fresh seeds"
-                fresh[key] = parts.get(title, names[*key, True], plan.runs, load_result, make, Result.save)
-    return Comparison(stated, plan.eps, tuple(everybody), results, fresh)
+                fresh[key] = parts.get(title, names[*key, True], sizes.runs, load_result, make, Result.save)
+    return Comparison(stated, sizes.eps, tuple(everybody), results, fresh)
 
 
 def scaled(settings: Settings, scale: float) -> Settings:
@@ -179,9 +179,9 @@ class Table:
                 succeeds, best = middle, result
         return best if best is not None else self.all_runs(scaled(settings, SCALES[-1]))
 
-    def _run(self, settings: Settings) -> Run:
+    def _run(self, settings: Settings) -> Simulation:
         record, settings = resolve(settings)
-        run = Run(record, settings, self.problem, self.eps, DELTA, self.seed, MAX_SAMPLES)
+        run = Simulation(record, settings, self.problem, self.eps, DELTA, self.seed, MAX_SAMPLES)
         with compiling(self.steps.wanted):
             run.compile()
         return run

@@ -14,7 +14,7 @@ from ..files import pack, unpack
 from ..kernels.arrays import FloatArray, IntArray
 from ..streams import algorithm_stream, environment_stream
 from .parts import Parts
-from .plan import Plan
+from .sizes import Sizes
 
 THETA = (1.0, -1.0, -1.0)  # means of arms 1, 2, 3
 SIGMA = 0.1
@@ -119,18 +119,18 @@ def experiment(kind: Kind, seed: int, index: int) -> FloatArray:
     return np.vstack([path[GRID[GRID <= ROUNDS] - 1], estimator.means[:, 0]])
 
 
-def pieces(plan: Plan) -> dict[str, str]:
+def pieces(sizes: Sizes) -> dict[str, str]:
     """Return the name of the file of each estimator."""
-    return {kind.key: f"estimates-{kind.key}-n{plan.experiments}-seed{plan.seed}" for kind in KINDS}
+    return {kind.key: f"estimates-{kind.key}-n{sizes.experiments}-seed{sizes.seed}" for kind in KINDS}
 
 
-def measure(plan: Plan, parts: Parts) -> Estimates:
+def measure(sizes: Sizes, parts: Parts) -> Estimates:
     """Run all estimators through all experiments, or read what is there."""
 
     def make(kind: Kind) -> FloatArray:
-        values = np.empty((plan.experiments, len(GRID), len(THETA)))
-        for index in range(plan.experiments):
-            values[index] = experiment(kind, plan.seed, index)
+        values = np.empty((sizes.experiments, len(GRID), len(THETA)))
+        for index in range(sizes.experiments):
+            values[index] = experiment(kind, sizes.seed, index)
             parts.steps.replicate()
             if index % 10 == 0:
                 parts.steps.refresh()
@@ -142,13 +142,13 @@ def measure(plan: Plan, parts: Parts) -> Estimates:
     def write(values: FloatArray, path: Path) -> None:
         path.write_bytes(pack("estimates", {}, {"values": values}))
 
-    names = pieces(plan)
+    names = pieces(sizes)
     return Estimates(
         {
             kind.key: parts.get(
                 f"figures 1, 3, 4: {kind.label}",
                 names[kind.key],
-                plan.experiments,
+                sizes.experiments,
                 read,
                 lambda kind=kind: make(kind),  # type: ignore[misc]
                 write,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ..errors import MissingData, UnknownName
 from ..plots.style import new_figure
-from . import comparison, estimates, figures, report, tables
+from . import comparison, estimates, figures, page, tables
 from .claims import Claim, comparison_claims, estimator_claims
 from .parts import Parts, Steps
-from .plan import FIGURES, FULL, Plan
+from .sizes import FIGURES, FULL, Sizes
 
 ESTIMATOR_FIGURES = ("fig1", "fig3", "fig4")
 
@@ -29,7 +29,7 @@ class Outcome:
 def reproduce(
     asked: Sequence[str] = FIGURES,
     out: str | Path = "reproduction",
-    plan: Plan = FULL,
+    sizes: Sizes = FULL,
     *,
     workers: int | None = None,
     progress: bool | None = None,
@@ -37,7 +37,7 @@ def reproduce(
     """Write figures, tables and REPORT.md into a folder; pieces that are finished there already are read, not run.
 
     asked: names out of `FIGURES`. Others that are in the folder already, with all their pieces, are in the report too.
-    workers: threads; None: one per core. Numbers depend on the plan's seed alone.
+    workers: threads; None: one per core. Numbers depend on the sizes's seed alone.
 
     Where the data set of figure 2 is not on this machine the other figures are done, and the report says how to get it;
     asked for on its own it raises MissingData.
@@ -50,8 +50,8 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     steps = Steps(0, progress)
     parts = Parts(folder / "parts", steps)
-    of_estimates, of_comparison = estimates.pieces(plan), comparison.pieces(plan)
-    known = [name for name in FIGURES if name in asked or _is_there(name, folder, parts, plan)]
+    of_estimates, of_comparison = estimates.pieces(sizes), comparison.pieces(sizes)
+    known = [name for name in FIGURES if name in asked or _is_there(name, folder, parts, sizes)]
     missing: str | None = None
     if "fig2" in known:
         try:
@@ -64,8 +64,8 @@ def reproduce(
     with_estimates = any(name in known for name in ESTIMATOR_FIGURES)
     steps.total = with_estimates * len(of_estimates) + ("fig2" in known) * len(of_comparison)
     try:
-        estimated = estimates.measure(plan, parts) if with_estimates else None
-        compared = comparison.measure(plan, parts, workers) if "fig2" in known else None
+        estimated = estimates.measure(sizes, parts) if with_estimates else None
+        compared = comparison.measure(sizes, parts, workers) if "fig2" in known else None
     finally:
         if steps.bar is not None:
             steps.bar.stop()
@@ -89,11 +89,11 @@ def reproduce(
         figures.comparison(compared, folder / "fig2.png")
     claims.sort(key=lambda claim: FIGURES.index(claim.figure))
     path = folder / "REPORT.md"
-    path.write_text(report.report(plan, known, claims, estimated, compared, missing), encoding="utf-8")
+    path.write_text(page.report(sizes, known, claims, estimated, compared, missing), encoding="utf-8")
     return Outcome(path, tuple(known), tuple(claims), missing)
 
 
-def _is_there(name: str, folder: Path, parts: Parts, plan: Plan) -> bool:
-    """Whether an earlier call with the same plan has made a figure."""
-    pieces = comparison.pieces(plan).values() if name == "fig2" else estimates.pieces(plan).values()
+def _is_there(name: str, folder: Path, parts: Parts, sizes: Sizes) -> bool:
+    """Whether an earlier call with the same sizes has made a figure."""
+    pieces = comparison.pieces(sizes).values() if name == "fig2" else estimates.pieces(sizes).values()
     return (folder / f"{name}.png").exists() and all(parts.path(piece).exists() for piece in pieces)

@@ -23,7 +23,7 @@ PLAYED, LOGGED = 0, 1
 
 def _play(
     state: Any,
-    options: Any,
+    constants: Any,
     environment: Any,
     gaps: FloatArray,
     log: Log,
@@ -36,18 +36,18 @@ def _play(
 ) -> bool:
     """Play up to `n_rounds` rounds; return whether the algorithm is done. Calling again goes on from there."""
     for _ in range(n_rounds):
-        if done(state, options):
+        if done(state, constants):
             break
-        arm, ticket = choose(state, options, pending, algorithm_rng)
+        arm, ticket = choose(state, constants, pending, algorithm_rng)
         draw(environment, arm, environment_rng, outcome)
-        update(state, options, arm, ticket, outcome, observed)
+        update(state, constants, arm, ticket, outcome, observed)
         log.total[0] += gaps[arm]
         log.counters[PLAYED] += 1
         filled = log.counters[LOGGED]
         if filled < log.rounds.shape[0] and log.counters[PLAYED] == log.rounds[filled]:
             log.regret[filled] = log.total[0]
             log.counters[LOGGED] += 1
-    return done(state, options)
+    return done(state, constants)
 
 
 player = per_state(_play)

@@ -17,7 +17,7 @@ from ..algorithms.states import copy_state
 from ..defaults import DELTA
 from ..environments import environment_of
 from ..errors import InvalidInput
-from ..geometry import gaps, judged
+from ..geometry import are_right, gaps
 from ..guarantee import assumptions, guarantee_of, shown
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, FRONT
@@ -75,7 +75,7 @@ def simulate(
     record, settings = resolve(algorithm, noise_given=problem.statement.knows_sigma)
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
-    run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
+    run = Simulation(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
     with compiling(progress):
         run.compile()
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
@@ -98,7 +98,7 @@ class Outcome:
     curve: FloatArray  # (G,)
 
 
-class Run:
+class Simulation:
     """All that the replicates of one simulation share."""
 
     def __init__(
@@ -124,7 +124,7 @@ class Run:
         self.environment = environment_of(problem, self.units)
         self.means = self.units.oriented(problem.means)
         self.gaps = gaps(self.means).star
-        self.first_state, self.options = algorithm.start(settings, self.setup)
+        self.first_state, self.constants = algorithm.start(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
         assumed = assumptions(self.asked, self.kernels, settings, self.setup)
         self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
@@ -156,7 +156,7 @@ class Run:
         finished.sort(key=lambda outcome: outcome.index)
         fronts = np.array([outcome.returned for outcome in finished])
         stopped = np.array([outcome.stopped for outcome in finished])
-        right = judged(self.means, fronts, self.units.eps, self.setup.goal)
+        right = are_right(self.means, fronts, self.units.eps, self.setup.goal)
         told = self.setup.sigma
         settings, usual = asdict(self.settings), asdict(self.algorithm.settings())
         changed = [f"{name}={shown(value)}" for name, value in settings.items() if value != usual[name]]
@@ -194,7 +194,7 @@ class Run:
 class Replicate:
     """One run of the algorithm, played as far as it is told to."""
 
-    def __init__(self, run: Run, index: int) -> None:
+    def __init__(self, run: Simulation, index: int) -> None:
         n_arms, n_metrics = run.setup.n_arms, run.setup.n_metrics
         self.run, self.index = run, index
         self.state = copy_state(run.first_state)
@@ -220,7 +220,7 @@ class Replicate:
         self.state = run.kernels.reserve(self.state, n_rounds)
         self.stopped = player(self.state)(
             self.state,
-            run.options,
+            run.constants,
             run.environment,
             run.gaps,
             self.log,
@@ -231,7 +231,7 @@ class Replicate:
 
     def verdicts(self) -> Verdicts:
         """Return what is proven by now."""
-        return self.run.kernels.verdicts(self.state, self.run.options)
+        return self.run.kernels.verdicts(self.state, self.run.constants)
 
     def basis(self) -> Basis | None:
         """Return what each verdict rests on, where they differ in that."""

@@ -11,7 +11,7 @@ from ..problem import Problem
 from ..statement import Eps
 from ..verdicts import VerdictTable
 from .progress import compiling
-from .replicates import Replicate, Run
+from .replicates import Replicate, Simulation
 
 #: Rounds between two moments at which Ctrl-C is heard.
 SLICE_ROUNDS = 20_000
@@ -36,7 +36,7 @@ def watch(
     ('arm 1', 'arm 2', 'arm 4')
     """
     record, settings = resolve(algorithm, noise_given=problem.statement.knows_sigma)
-    run = Run(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
+    run = Simulation(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
     with compiling(None):
         run.compile()
     replicate = Replicate(run, 0)

@@ -30,7 +30,7 @@ class Explanation:
 
 def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     """Put the verdict on an arm into words."""
-    index, table = replica.index[arm], standing.verdicts
+    index, table = replica.index[arm], standing.table
     samples = int(replica.tally.n[index].max())
     if index in replica.withdrawn:
         text = f"{arm} is withdrawn: {replica.withdrawn[index].reason}."

@@ -61,7 +61,7 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         before = replica.session.verdicts().counts
         played, state = _future(replica, environment, number, deadline)
         needed.append(played)
-        pulls += replica.session.kernels.verdicts(state, replica.session.options).counts - before
+        pulls += replica.session.kernels.verdicts(state, replica.session.constants).counts - before
         if in_turn:
             uniform.append(_future_in_turn(replica, environment, number, deadline))
         if time.monotonic() > deadline:
@@ -134,14 +134,16 @@ def _future(replica: Replica, environment: Any, number: int, deadline: float) ->
     rng, noise = np.random.default_rng([1, number]), environment_stream(1, number)
     while log.counters[PLAYED] < MOST_SAMPLES and time.monotonic() < deadline:
         state = session.kernels.reserve(state, SLICE)
-        if player(state)(state, session.options, environment, gaps, log, pending, observed, outcome, rng, noise, SLICE):
+        if player(state)(
+            state, session.constants, environment, gaps, log, pending, observed, outcome, rng, noise, SLICE
+        ):
             return float(log.counters[PLAYED]), state
     return np.inf, state
 
 
 def _in_turn(
     state: Any,
-    options: Any,
+    constants: Any,
     environment: Any,
     ticket: FloatArray,
     observed: Any,
@@ -152,13 +154,13 @@ def _in_turn(
     n_arms: int,
 ) -> bool:
     for _ in range(n_rounds):
-        if done(state, options):
+        if done(state, constants):
             break
         arm = counters[0] % n_arms
         draw(environment, arm, rng, outcome)
-        update(state, options, arm, ticket, outcome, observed)
+        update(state, constants, arm, ticket, outcome, observed)
         counters[0] += 1
-    return done(state, options)
+    return done(state, constants)
 
 
 _player_in_turn = per_state(_in_turn)
@@ -173,7 +175,7 @@ def _future_in_turn(replica: Replica, environment: Any, number: int, deadline: f
     while counters[0] < MOST_SAMPLES and time.monotonic() < deadline:
         state = session.kernels.reserve(state, SLICE)
         if _player_in_turn(state)(
-            state, session.options, environment, ticket, observed, outcome, counters, rng, SLICE, session.setup.n_arms
+            state, session.constants, environment, ticket, observed, outcome, counters, rng, SLICE, session.setup.n_arms
         ):
             return float(counters[0])
     return np.inf

@@ -155,7 +155,7 @@ class Replica:
     @property
     def keeps_shares(self) -> bool:
         """Whether arms can come and go: all there ever were have their place in the session, and their share."""
-        return self.session.kernels.judge_anew is not None
+        return self.session.kernels.judge_again is not None
 
     @property
     def accepts(self) -> Accepts:
@@ -319,7 +319,7 @@ class Replica:
         for arm in doubtful:
             self.session.set_presence(self.place[arm], DOUBTFUL)
         if doubtful:
-            self.session.judge_anew()
+            self.session.judge_again()
 
     # Events
 
@@ -536,7 +536,7 @@ class Replica:
             self.tally.add_many(arms, self._compared(values))
             self._feed(arms, values)
             if self.keeps_shares:
-                self.session.judge_anew()  # a table is judged after its last row only
+                self.session.judge_again()  # a table is judged after its last row only
         else:
             self.tally.add(outcomes.arms[0], self._compared(values)[0].tolist())
             self._answer(outcomes.arms[0], outcomes.question, values)
@@ -601,7 +601,7 @@ class Replica:
             self._index()
             for arm in [*left, *back]:
                 self.session.set_presence(self.place[arm], self._presence(arm))
-            self.session.judge_anew()
+            self.session.judge_again()
             for question in list(self.again):
                 self._again(question)
         else:
@@ -647,7 +647,7 @@ class Replica:
             if number not in self.waiting:
                 self._feed(*outcomes.arrays(self.spec.seed))
         if self.keeps_shares:
-            self.session.judge_anew()
+            self.session.judge_again()
 
     def _measured(self, events: Iterable[Event]) -> dict[int, Outcomes]:
         """Return what counts of a log, by the numbers that give its turns."""

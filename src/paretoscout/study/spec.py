@@ -290,7 +290,7 @@ def make_spec(
     share = dict(spec.shares)["verdicts"]
     state, _ = record.start(settings, setup_of(asked, settings, share=share))  # refused now, not at an ask
     kernels = record.kernels_of(state)
-    if guards and kernels.judge_anew is None:
+    if guards and kernels.judge_again is None:
         raise NotSupported(f"algorithm {record.name!r} cannot keep guards: it cannot go on without an option that left")
     if spec.silence is not None and None in spec.silence[: len(asked.metrics)] and not kernels.accepts.missing:
         raise NotSupported(f"at_give_up of a study with algorithm {record.name!r} must have every metric")

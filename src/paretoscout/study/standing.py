@@ -95,7 +95,7 @@ class Standing:
     title: str  # the question that the study answers
     event: int  # number of the last event; -1: there is none yet
     done: bool  # whether every option has its verdict, and keeps its limits if it is on the front
-    verdicts: VerdictTable
+    table: VerdictTable  # the verdicts
     since: tuple[int | None, ...]  # the event at which each verdict was reached; None: there is none yet
     counts: dict[str, int]  # see `Study.counts`
     budget: int | None
@@ -110,17 +110,17 @@ class Standing:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised of the verdicts."""
-        return self.verdicts.guarantee
+        return self.table.guarantee
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that are there."""
-        return self.verdicts.arms
+        return self.table.arms
 
     @property
     def front(self) -> tuple[str, ...]:
         """The options of the front."""
-        return self.verdicts.front
+        return self.table.front
 
     @property
     def exhausted(self) -> bool:
@@ -130,12 +130,12 @@ class Standing:
     def rivals_of(self, option: str) -> tuple[tuple[str, float], ...]:
         """Return the rivals that the verdict on an option rests or hangs on, the largest first, with their shares."""
         self._check(option)
-        k = self.verdicts.arms.index(option)
+        k = self.table.arms.index(option)
         names = {place: name for name, place in self._place.items()}
         found = tuple((names[j], share) for j, share in self._session.nearest(self._place[option]))
-        rival = self.verdicts.rivals[k]
+        rival = self.table.rivals[k]
         # a verdict that people act on may rest on another one than that of the algorithm
-        if self.verdicts.verdicts[k] == "dominated" and rival is not None and rival not in dict(found):
+        if self.table.verdicts[k] == "dominated" and rival is not None and rival not in dict(found):
             return ((rival, 1.0),)
         return found
 
@@ -144,23 +144,23 @@ class Standing:
         """What `rivals_of` gives for each option; of very many options, the rival that each verdict names."""
         if len(self.options) <= MOST_COMPARED:
             return tuple(self.rivals_of(option) for option in self.options)
-        return tuple(() if rival is None else ((rival, 1.0),) for rival in self.verdicts.rivals)
+        return tuple(() if rival is None else ((rival, 1.0),) for rival in self.table.rivals)
 
     def _check(self, *options: str) -> None:
         for name in options:
-            if name not in self.verdicts.arms:
-                raise UnknownName("option", name, self.verdicts.arms)
+            if name not in self.table.arms:
+                raise UnknownName("option", name, self.table.arms)
 
     def pair(self, option: str, rival: str) -> Pair:
         """Return by how much `rival` is better than `option`, at the threshold that verdicts on them use."""
         self._check(option, rival)
         compared = self._session.compared(self._place[option], self._place[rival])
         lead, low, high = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
-        return Pair(option, rival, _differences(self.verdicts.metrics, lead, low, high), compared.own)
+        return Pair(option, rival, _differences(self.table.metrics, lead, low, high), compared.own)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: what is not known is None."""
-        said = self.verdicts.as_dict()
+        said = self.table.as_dict()
         for k, option in enumerate(said["options"]):
             option["since"] = self.since[k]
             option["nearest"] = [{"option": name, "share": share} for name, share in self.nearest[k]]
@@ -197,7 +197,7 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
         title=replica.spec.title,
         event=replica.number,
         done=replica.done,
-        verdicts=table,
+        table=table,
         since=tuple(
             None if verdict == "undecided" else replica.reached.get(arm, (verdict, replica.number))[1]
             for arm, verdict in zip(present, table.verdicts, strict=True)

@@ -342,7 +342,7 @@ class Study:
 
     def verdicts(self) -> VerdictTable:
         """Return what is known of each arm, with the guarantee, what it rests on, and what speaks against that."""
-        return self.standing().verdicts
+        return self.standing().table
 
     def proven(self) -> VerdictTable:
         """Return what the algorithm proves of each arm, whatever the goal makes of it."""

@@ -58,7 +58,7 @@ class LinGapE(Settings):
     constants: str = setting("sound", choices=("sound", "published"))
 
 
-class LinGapEOptions(NamedTuple):
+class LinGapEConstants(NamedTuple):
     contexts: FloatArray  # (K, d)
     shift: float
     theta_max: float
@@ -85,7 +85,7 @@ REFRESH_AT = 1  # samples at which the inverse is computed anew
 LEADER, RIVAL = 2, 3  # the pair to learn about
 
 
-def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEOptions]:
+def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEConstants]:
     """Start from nothing; all arms are sampled once first."""
     contexts = contexts_of(setup, "lingape")
     K, d = contexts.shape
@@ -94,7 +94,7 @@ def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEOptions]
     theta_max = known if settings.theta_max is None else settings.theta_max
     if theta_max is None:
         raise InvalidInput("theta_max of LinGapE must be given where the true parameters are not known")
-    options = LinGapEOptions(
+    constants = LinGapEConstants(
         contexts=contexts,
         shift=shift_of(settings.ridge, contexts),
         theta_max=float(theta_max),
@@ -113,8 +113,8 @@ def init(settings: LinGapE, setup: Setup) -> tuple[LinGapEState, LinGapEOptions]
         beaten_by=np.full(K, -1, np.int64),
         counters=np.array([0, 2, 0, 0], np.int64),
     )
-    invert(state.inverse, contexts, state.pulls, options.shift)
-    return state, options
+    invert(state.inverse, contexts, state.pulls, constants.shift)
+    return state, constants
 
 
 def ratios_of(contexts: FloatArray) -> FloatArray:
@@ -145,29 +145,31 @@ def least_combination(contexts: FloatArray, y: FloatArray) -> FloatArray:
 
 
 @kernel
-def radius(state: LinGapEState, options: LinGapEOptions) -> float:
+def radius(state: LinGapEState, constants: LinGapEConstants) -> float:
     """How far a mean may be from its estimate, in units of the root of its leverage."""
-    return ridge_radius(state.log_det[0], options.delta, options.sigma, 1, options.shift, options.theta_max)
+    return ridge_radius(state.log_det[0], constants.delta, constants.sigma, 1, constants.shift, constants.theta_max)
 
 
 @kernel
 def choose(
-    state: LinGapEState, options: LinGapEOptions, pending: IntArray, rng: np.random.Generator
+    state: LinGapEState, constants: LinGapEConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return each arm once; then the arm that tells most about the pair."""
     if state.counters[TOTAL] < state.pulls.shape[0]:
-        return state.counters[TOTAL], options.no_ticket
+        return state.counters[TOTAL], constants.no_ticket
     i, j = state.counters[LEADER], state.counters[RIVAL]
-    arm = most_telling(state, options, i, j) if options.ratios.shape[0] == 0 else most_behind(state, options, i, j)
-    return arm, options.no_ticket
+    arm = (
+        most_telling(state, constants, i, j) if constants.ratios.shape[0] == 0 else most_behind(state, constants, i, j)
+    )
+    return arm, constants.no_ticket
 
 
 @kernel
-def most_telling(state: LinGapEState, options: LinGapEOptions, i: int, j: int) -> int:
+def most_telling(state: LinGapEState, constants: LinGapEConstants, i: int, j: int) -> int:
     """The arm whose sample takes most off the variance of the difference."""
     found, most = 0, -1.0
     for arm in range(state.pulls.shape[0]):
-        along = projection(state.inverse, options.contexts, i, j, arm)
+        along = projection(state.inverse, constants.contexts, i, j, arm)
         gain = along * along / (1.0 + state.inverse.leverages[arm])
         if gain > most * (1.0 + TIE):
             found, most = arm, gain
@@ -175,11 +177,11 @@ def most_telling(state: LinGapEState, options: LinGapEOptions, i: int, j: int) -
 
 
 @kernel
-def most_behind(state: LinGapEState, options: LinGapEOptions, i: int, j: int) -> int:
+def most_behind(state: LinGapEState, constants: LinGapEConstants, i: int, j: int) -> int:
     """The arm with the fewest samples for its share in the difference."""
     found, fewest = -1, 0.0
     for arm in range(state.pulls.shape[0]):
-        share = options.ratios[i, j, arm]
+        share = constants.ratios[i, j, arm]
         if share > 0.0:
             lag = state.pulls[arm] / share
             if found < 0 or lag < fewest * (1.0 - TIE):
@@ -189,10 +191,15 @@ def most_behind(state: LinGapEState, options: LinGapEOptions, i: int, j: int) ->
 
 @kernel
 def update(
-    state: LinGapEState, options: LinGapEOptions, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
+    state: LinGapEState,
+    constants: LinGapEConstants,
+    arm: int,
+    ticket: FloatArray,
+    outcome: FloatArray,
+    observed: BoolArray,
 ) -> None:
     """Add the sample; find the pair to learn about, or that there is none."""
-    counters, contexts = state.counters, options.contexts
+    counters, contexts = state.counters, constants.contexts
     K = contexts.shape[0]
     state.log_det[0] += math.log1p(state.inverse.leverages[arm])
     state.pulls[arm] += 1
@@ -200,14 +207,14 @@ def update(
     for i in range(contexts.shape[1]):
         state.right[i] += contexts[arm, i] * outcome[0]
     if counters[TOTAL] >= counters[REFRESH_AT]:
-        invert(state.inverse, contexts, state.pulls, options.shift)
+        invert(state.inverse, contexts, state.pulls, constants.shift)
         counters[REFRESH_AT] = 2 * counters[TOTAL]
     else:
         add_sample(state.inverse, contexts, arm)
     if counters[TOTAL] < K:
         return
     leader = estimate(state.inverse, state.right, state.means)
-    reach = radius(state, options)
+    reach = radius(state, constants)
     rival, most = -1, -np.inf
     for k in range(K):
         if k != leader:
@@ -216,24 +223,24 @@ def update(
             if ahead > most:
                 rival, most = k, ahead
     counters[LEADER], counters[RIVAL] = leader, rival
-    if most <= options.eps:
+    if most <= constants.eps:
         return_best(leader, state.status, state.beaten_by)
 
 
 @kernel
-def done(state: LinGapEState, options: LinGapEOptions) -> bool:
+def done(state: LinGapEState, constants: LinGapEConstants) -> bool:
     """Whether no arm can be better than the leader by more than eps."""
     return state.status[0] != UNDECIDED
 
 
 @allocating_kernel
-def verdicts(state: LinGapEState, options: LinGapEOptions) -> Verdicts:
+def verdicts(state: LinGapEState, constants: LinGapEConstants) -> Verdicts:
     """Means by ridge regression, with intervals that hold at all times."""
-    K = options.contexts.shape[0]
+    K = constants.contexts.shape[0]
     radii = np.full(K, np.inf)
     if state.counters[TOTAL] >= K:
         for k in range(K):
-            radii[k] = radius(state, options) * math.sqrt(max(0.0, state.inverse.leverages[k]))
+            radii[k] = radius(state, constants) * math.sqrt(max(0.0, state.inverse.leverages[k]))
     return best_arm_verdicts(state.status, state.beaten_by, state.means, radii, state.pulls)
 
 

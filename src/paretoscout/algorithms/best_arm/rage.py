@@ -56,7 +56,7 @@ class RAGE(Settings):
         return self.constants == "sound"
 
 
-class RAGEOptions(NamedTuple):
+class RAGEConstants(NamedTuple):
     contexts: FloatArray  # (K, d)
     spanning: IntArray  # (d,) arms whose contexts span all dimensions
     unit: float
@@ -88,11 +88,11 @@ PHASE, N_ACTIVE = 0, 1
 CURSOR = 2  # the first arm with samples to come
 
 
-def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEOptions]:
+def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEConstants]:
     """Plan the first phase, with all arms: the same for all runs."""
     contexts = contexts_of(setup, "rage")
     K, d = contexts.shape
-    options = RAGEOptions(
+    constants = RAGEConstants(
         contexts=contexts,
         spanning=spanning_arms(contexts),
         unit=settings.unit / float(setup.divisors[0]),
@@ -117,44 +117,44 @@ def init(settings: RAGE, setup: Setup) -> tuple[RAGEState, RAGEOptions]:
         active=np.arange(K, dtype=np.int64),
         counters=np.array([1, K, 0], np.int64),
     )
-    plan(state, options)
-    return state, options
+    plan(state, constants)
+    return state, constants
 
 
 @kernel
-def accuracy(state: RAGEState, options: RAGEOptions) -> float:
+def accuracy(state: RAGEState, constants: RAGEConstants) -> float:
     """Up to what all differences of active arms are known at the end of this phase."""
-    return options.unit * 0.5 ** state.counters[PHASE]
+    return constants.unit * 0.5 ** state.counters[PHASE]
 
 
 @kernel
-def width(state: RAGEState, options: RAGEOptions, a: float) -> float:
+def width(state: RAGEState, constants: RAGEConstants, a: float) -> float:
     """Half the interval along a direction of variance a, in this phase."""
-    t, K = float(state.counters[PHASE]), options.contexts.shape[0]
-    if options.published:
-        return options.sigma * math.sqrt(2.0 * a * math.log(2.0 * K * K * t * t / options.delta))
-    return repeated_design(a, t, options.delta, options.sigma, K)
+    t, K = float(state.counters[PHASE]), constants.contexts.shape[0]
+    if constants.published:
+        return constants.sigma * math.sqrt(2.0 * a * math.log(2.0 * K * K * t * t / constants.delta))
+    return repeated_design(a, t, constants.delta, constants.sigma, K)
 
 
 @kernel
-def plan(state: RAGEState, options: RAGEOptions) -> None:
+def plan(state: RAGEState, constants: RAGEConstants) -> None:
     """Settle how often each arm is sampled in this phase."""
-    contexts, n_active = options.contexts, state.counters[N_ACTIVE]
+    contexts, n_active = constants.contexts, state.counters[N_ACTIVE]
     n = 1
     if n_active == 1:  # there is one arm in all
         state.shares[0] = 1.0
     else:
         worst = optimal_shares(
-            state.shares, state.best, state.inverse, contexts, state.active[:n_active], options.spanning
+            state.shares, state.best, state.inverse, contexts, state.active[:n_active], constants.spanning
         )
         support = 0
         for share in state.shares:
             if share > 0.0:
                 support += 1
         # rounding leaves each arm at least 1 - support / n of its share, and that is at least 1 / (1 + rounding)
-        slack = 1.0 + options.rounding
-        ratio = width(state, options, worst * slack) / accuracy(state, options)
-        needed = max(ratio * ratio, support * slack / options.rounding)
+        slack = 1.0 + constants.rounding
+        ratio = width(state, constants, worst * slack) / accuracy(state, constants)
+        needed = max(ratio * ratio, support * slack / constants.rounding)
         n = math.ceil(min(needed, MOST_SAMPLES))
     round_shares(state.shares, n, state.planned)
     for k in range(contexts.shape[0]):
@@ -174,61 +174,61 @@ def find_next(state: RAGEState) -> None:
 
 @kernel
 def choose(
-    state: RAGEState, options: RAGEOptions, pending: IntArray, rng: np.random.Generator
+    state: RAGEState, constants: RAGEConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the first arm that lacks samples of this phase."""
-    return state.counters[CURSOR], options.no_ticket
+    return state.counters[CURSOR], constants.no_ticket
 
 
 @kernel
 def update(
-    state: RAGEState, options: RAGEOptions, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
+    state: RAGEState, constants: RAGEConstants, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
 ) -> None:
     """Add the sample; at the end of a phase, judge and plan the next one."""
     state.pulls[arm] += 1
     state.left[arm] -= 1
-    for i in range(options.contexts.shape[1]):
-        state.right[i] += options.contexts[arm, i] * outcome[0]
+    for i in range(constants.contexts.shape[1]):
+        state.right[i] += constants.contexts[arm, i] * outcome[0]
     find_next(state)
     if state.counters[CURSOR] == state.left.shape[0]:
-        judge(state, options)
-        if not done(state, options):
+        judge(state, constants)
+        if not done(state, constants):
             state.counters[PHASE] += 1
-            plan(state, options)
+            plan(state, constants)
 
 
 @kernel
-def judge(state: RAGEState, options: RAGEOptions) -> None:
+def judge(state: RAGEState, constants: RAGEConstants) -> None:
     """Drop arms that are surely worse than the leader; return it if it is surely within eps of the best."""
-    contexts, counters, means = options.contexts, state.counters, state.means
+    contexts, counters, means = constants.contexts, state.counters, state.means
     invert(state.inverse, contexts, state.planned, 0.0)
     estimate(state.inverse, state.right, means)
     for k in range(contexts.shape[0]):
-        state.radii[k] = width(state, options, max(0.0, state.inverse.leverages[k]))
+        state.radii[k] = width(state, constants, max(0.0, state.inverse.leverages[k]))
     active = state.active[: counters[N_ACTIVE]]
     leader = leader_of(active, means)
     for k in active:
-        if k != leader and means[leader] - means[k] >= accuracy(state, options):
+        if k != leader and means[leader] - means[k] >= accuracy(state, constants):
             state.status[k] = DOMINATED
             state.beaten_by[k] = leader
     counters[N_ACTIVE] = keep_undecided(active, state.status)
     good_enough = True
     for k in active[: counters[N_ACTIVE]]:
         if k != leader:
-            ahead = means[k] - means[leader] + width(state, options, variance(state.inverse, contexts, k, leader))
-            good_enough = good_enough and ahead <= options.eps
+            ahead = means[k] - means[leader] + width(state, constants, variance(state.inverse, contexts, k, leader))
+            good_enough = good_enough and ahead <= constants.eps
     if good_enough:
         return_best(leader, state.status, state.beaten_by)
 
 
 @kernel
-def done(state: RAGEState, options: RAGEOptions) -> bool:
+def done(state: RAGEState, constants: RAGEConstants) -> bool:
     """Whether one arm was returned: then none is undecided."""
     return state.status[state.active[0]] != UNDECIDED
 
 
 @allocating_kernel
-def verdicts(state: RAGEState, options: RAGEOptions) -> Verdicts:
+def verdicts(state: RAGEState, constants: RAGEConstants) -> Verdicts:
     """Means and intervals of the last phase."""
     return best_arm_verdicts(state.status, state.beaten_by, state.means, state.radii, state.pulls)
 

@@ -47,7 +47,7 @@ class XYAdaptive(Settings):
     alpha: float = setting(0.1, above=0.0, below=1.0)
 
 
-class XYAdaptiveOptions(NamedTuple):
+class XYAdaptiveConstants(NamedTuple):
     contexts: FloatArray  # (K, d)
     spanning: IntArray  # (d,) arms whose contexts span all dimensions: every phase begins with them
     alpha: float
@@ -74,11 +74,11 @@ PHASE, N_ACTIVE = 0, 1
 N_SPANNING = 2  # how many of the spanning arms were sampled in this phase
 
 
-def init(settings: XYAdaptive, setup: Setup) -> tuple[XYAdaptiveState, XYAdaptiveOptions]:
+def init(settings: XYAdaptive, setup: Setup) -> tuple[XYAdaptiveState, XYAdaptiveConstants]:
     """Start the first phase, with all arms."""
     contexts = contexts_of(setup, "xy-adaptive")
     K, d = contexts.shape
-    options = XYAdaptiveOptions(
+    constants = XYAdaptiveConstants(
         contexts=contexts,
         spanning=spanning_arms(contexts),
         alpha=settings.alpha,
@@ -98,32 +98,32 @@ def init(settings: XYAdaptive, setup: Setup) -> tuple[XYAdaptiveState, XYAdaptiv
         active=np.arange(K, dtype=np.int64),
         counters=np.array([1, K, 0], np.int64),
     )
-    return state, options
+    return state, constants
 
 
 @kernel
 def choose(
-    state: XYAdaptiveState, options: XYAdaptiveOptions, pending: IntArray, rng: np.random.Generator
+    state: XYAdaptiveState, constants: XYAdaptiveConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the spanning arms; then, of all arms, whoever makes the largest variance among active ones smallest."""
     spanned = state.counters[N_SPANNING]
-    if spanned < options.spanning.shape[0]:
-        return options.spanning[spanned], options.no_ticket
+    if spanned < constants.spanning.shape[0]:
+        return constants.spanning[spanned], constants.no_ticket
     active = state.active[: state.counters[N_ACTIVE]]
-    return greedy_arm(state.design, options.contexts, 0.0, active, False), options.no_ticket
+    return greedy_arm(state.design, constants.contexts, 0.0, active, False), constants.no_ticket
 
 
 @kernel
 def update(
     state: XYAdaptiveState,
-    options: XYAdaptiveOptions,
+    constants: XYAdaptiveConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
     observed: BoolArray,
 ) -> None:
     """Add the sample; at the end of a phase, judge and begin the next one."""
-    contexts, design, counters = options.contexts, state.design, state.counters
+    contexts, design, counters = constants.contexts, state.design, state.counters
     d = contexts.shape[1]
     state.pulls[arm] += 1
     for i in range(d):
@@ -139,11 +139,11 @@ def update(
     worst = worst_variance(design)
     if worst >= state.goal[0]:
         return
-    judge(state, options)
-    if not done(state, options):
+    judge(state, constants)
+    if not done(state, constants):
         counters[PHASE] += 1
         counters[N_SPANNING] = 0
-        state.goal[0] = options.alpha * worst
+        state.goal[0] = constants.alpha * worst
         for i in range(d):
             state.right[i] = 0.0
         for k in range(contexts.shape[0]):
@@ -151,25 +151,27 @@ def update(
 
 
 @kernel
-def width(state: XYAdaptiveState, options: XYAdaptiveOptions, a: float) -> float:
+def width(state: XYAdaptiveState, constants: XYAdaptiveConstants, a: float) -> float:
     """Half the interval along a direction of variance a, in this phase."""
-    return repeated_design(a, float(state.counters[PHASE]), options.delta, options.sigma, options.contexts.shape[0])
+    return repeated_design(
+        a, float(state.counters[PHASE]), constants.delta, constants.sigma, constants.contexts.shape[0]
+    )
 
 
 @kernel
-def judge(state: XYAdaptiveState, options: XYAdaptiveOptions) -> None:
+def judge(state: XYAdaptiveState, constants: XYAdaptiveConstants) -> None:
     """Drop arms that are surely worse than another one; return the leader if it is surely within eps of the best."""
-    contexts, counters, means, inverse = options.contexts, state.counters, state.means, state.design.inverse
+    contexts, counters, means, inverse = constants.contexts, state.counters, state.means, state.design.inverse
     invert(inverse, contexts, state.design.pulls, 0.0)  # without what rounding has added up to
     estimate(inverse, state.right, means)
     for k in range(contexts.shape[0]):
-        state.radii[k] = width(state, options, max(0.0, inverse.leverages[k]))
+        state.radii[k] = width(state, constants, max(0.0, inverse.leverages[k]))
     active = state.active[: counters[N_ACTIVE]]
     leader = leader_of(active, means)
     for k in active:
         for j in active:
             lead = means[j] - means[k]
-            if lead > 0.0 and lead >= width(state, options, variance(inverse, contexts, j, k)):
+            if lead > 0.0 and lead >= width(state, constants, variance(inverse, contexts, j, k)):
                 state.status[k] = DOMINATED
                 state.beaten_by[k] = j
                 break
@@ -177,20 +179,20 @@ def judge(state: XYAdaptiveState, options: XYAdaptiveOptions) -> None:
     good_enough = True
     for k in active[: counters[N_ACTIVE]]:
         if k != leader:
-            ahead = means[k] - means[leader] + width(state, options, variance(inverse, contexts, k, leader))
-            good_enough = good_enough and ahead <= options.eps
+            ahead = means[k] - means[leader] + width(state, constants, variance(inverse, contexts, k, leader))
+            good_enough = good_enough and ahead <= constants.eps
     if good_enough:
         return_best(leader, state.status, state.beaten_by)
 
 
 @kernel
-def done(state: XYAdaptiveState, options: XYAdaptiveOptions) -> bool:
+def done(state: XYAdaptiveState, constants: XYAdaptiveConstants) -> bool:
     """Whether one arm was returned: then none is undecided."""
     return state.status[state.active[0]] != UNDECIDED
 
 
 @allocating_kernel
-def verdicts(state: XYAdaptiveState, options: XYAdaptiveOptions) -> Verdicts:
+def verdicts(state: XYAdaptiveState, constants: XYAdaptiveConstants) -> Verdicts:
     """Means and intervals of the last phase."""
     return best_arm_verdicts(state.status, state.beaten_by, state.means, state.radii, state.pulls)
 

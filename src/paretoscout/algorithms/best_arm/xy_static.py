@@ -55,7 +55,7 @@ class XYAllocation(GAllocation):
     """Settings of XY-allocation: those of G-allocation."""
 
 
-class StaticOptions(NamedTuple):
+class StaticConstants(NamedTuple):
     contexts: FloatArray  # (K, d)
     everyone: IntArray  # (K,) all arms
     alone: bool  # directions are the arms (G), not pairs of them (XY)
@@ -82,21 +82,21 @@ REFRESH_AT = 1  # samples at which the inverse is computed anew; 0: it does not 
 DOUBTFUL = 2  # the arm that the leader was last found not to beat
 
 
-def init_g(settings: GAllocation, setup: Setup) -> tuple[StaticState, StaticOptions]:
+def init_g(settings: GAllocation, setup: Setup) -> tuple[StaticState, StaticConstants]:
     """Start with the directions of all arms."""
     return start(settings, setup, alone=True, name="g-allocation")
 
 
-def init_xy(settings: XYAllocation, setup: Setup) -> tuple[StaticState, StaticOptions]:
+def init_xy(settings: XYAllocation, setup: Setup) -> tuple[StaticState, StaticConstants]:
     """Start with the directions of all pairs of arms."""
     return start(settings, setup, alone=False, name="xy-allocation")
 
 
-def start(settings: GAllocation, setup: Setup, alone: bool, name: str) -> tuple[StaticState, StaticOptions]:
+def start(settings: GAllocation, setup: Setup, alone: bool, name: str) -> tuple[StaticState, StaticConstants]:
     """Return the first state."""
     contexts = contexts_of(setup, name)
     K, d = contexts.shape
-    options = StaticOptions(
+    constants = StaticConstants(
         contexts=contexts,
         everyone=np.arange(K, dtype=np.int64),
         alone=alone,
@@ -115,34 +115,39 @@ def start(settings: GAllocation, setup: Setup, alone: bool, name: str) -> tuple[
         beaten_by=np.full(K, -1, np.int64),
         counters=np.zeros(3, np.int64),
     )
-    list_directions(state.design, contexts, options.shift, options.everyone, alone)
-    return state, options
+    list_directions(state.design, contexts, constants.shift, constants.everyone, alone)
+    return state, constants
 
 
 @kernel
-def width(state: StaticState, options: StaticOptions, a: float) -> float:
+def width(state: StaticState, constants: StaticConstants, a: float) -> float:
     """Half the interval along a direction of variance a."""
-    n, K = float(state.counters[TOTAL]), options.contexts.shape[0]
-    if options.published:
-        return soare_design(a, n, options.delta, options.sigma, K)
-    return repeated_design(a, n, options.delta, options.sigma, K)
+    n, K = float(state.counters[TOTAL]), constants.contexts.shape[0]
+    if constants.published:
+        return soare_design(a, n, constants.delta, constants.sigma, K)
+    return repeated_design(a, n, constants.delta, constants.sigma, K)
 
 
 @kernel
 def choose(
-    state: StaticState, options: StaticOptions, pending: IntArray, rng: np.random.Generator
+    state: StaticState, constants: StaticConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Return the arm that makes the largest variance smallest."""
-    arm = greedy_arm(state.design, options.contexts, options.shift, options.everyone, options.alone)
-    return arm, options.no_ticket
+    arm = greedy_arm(state.design, constants.contexts, constants.shift, constants.everyone, constants.alone)
+    return arm, constants.no_ticket
 
 
 @kernel
 def update(
-    state: StaticState, options: StaticOptions, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray
+    state: StaticState,
+    constants: StaticConstants,
+    arm: int,
+    ticket: FloatArray,
+    outcome: FloatArray,
+    observed: BoolArray,
 ) -> None:
     """Add the sample to the design and to the estimate; see whether one arm is surely best."""
-    counters, contexts = state.counters, options.contexts
+    counters, contexts = state.counters, constants.contexts
     extend_design(state.design, contexts, arm)
     for i in range(contexts.shape[1]):
         state.right[i] += contexts[arm, i] * outcome[0]
@@ -154,38 +159,38 @@ def update(
     else:
         add_sample(state.fit, contexts, arm)
     best = estimate(state.fit, state.right, state.means)
-    if not surely_best(state, options, best, counters[DOUBTFUL]):
+    if not surely_best(state, constants, best, counters[DOUBTFUL]):
         return  # most often the same arm stands in the way as before
     for k in range(contexts.shape[0]):
-        if not surely_best(state, options, best, k):
+        if not surely_best(state, constants, best, k):
             counters[DOUBTFUL] = k
             return
     return_best(best, state.status, state.beaten_by)
 
 
 @kernel
-def surely_best(state: StaticState, options: StaticOptions, best: int, k: int) -> bool:
+def surely_best(state: StaticState, constants: StaticConstants, best: int, k: int) -> bool:
     """Whether `best` is surely not worse than k by more than eps."""
     if k == best:
         return True
-    lead = state.means[best] - state.means[k] + options.eps
-    return lead >= width(state, options, variance(state.fit, options.contexts, best, k))
+    lead = state.means[best] - state.means[k] + constants.eps
+    return lead >= width(state, constants, variance(state.fit, constants.contexts, best, k))
 
 
 @kernel
-def done(state: StaticState, options: StaticOptions) -> bool:
+def done(state: StaticState, constants: StaticConstants) -> bool:
     """Whether one arm was found to be surely best."""
     return state.status[0] != UNDECIDED
 
 
 @allocating_kernel
-def verdicts(state: StaticState, options: StaticOptions) -> Verdicts:
+def verdicts(state: StaticState, constants: StaticConstants) -> Verdicts:
     """Means by least squares, with intervals that hold at all times."""
-    K = options.contexts.shape[0]
+    K = constants.contexts.shape[0]
     radii = np.full(K, np.inf)
     if state.counters[REFRESH_AT] > 0:
         for k in range(K):
-            radii[k] = width(state, options, max(0.0, state.fit.leverages[k]))
+            radii[k] = width(state, constants, max(0.0, state.fit.leverages[k]))
     return best_arm_verdicts(state.status, state.beaten_by, state.means, radii, state.design.pulls)
 
 

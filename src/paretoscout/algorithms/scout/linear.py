@@ -46,7 +46,7 @@ CHECK_GROWTH = 0.005
 ARMS_PER_SAMPLE = 50
 
 
-class LinearScoutOptions(NamedTuple):
+class LinearScoutConstants(NamedTuple):
     contexts: FloatArray  # (K, d) whitened: the mean outer product of the first arms is the unit matrix
     twins: IntArray  # (K,) the first arm with the same context
     cost: FloatArray  # (K,) of a sample, on average 1
@@ -108,7 +108,7 @@ ESCAPES, BEATEN = 0, 1
 
 def init(
     regret_weight: float, setup: Setup, misfit: FloatArray | None = None
-) -> tuple[LinearScoutState, LinearScoutOptions]:
+) -> tuple[LinearScoutState, LinearScoutConstants]:
     """Whiten the contexts, choose arms that span them, fix the scales before the data."""
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
     if setup.contexts is None:
@@ -135,7 +135,7 @@ def init(
     with np.errstate(divide="ignore", invalid="ignore"):
         top = (16.0 + 2.0 * first_rank**3) * (usual / setup.eps) ** 2
     top = np.where((setup.eps > 0) & (usual > 0), top, 4096.0)
-    options = LinearScoutOptions(
+    constants = LinearScoutConstants(
         contexts=contexts,
         twins=np.array([first[int(group)] for group in twins.ravel()], np.int64),
         cost=setup.cost / setup.cost.mean(),
@@ -188,7 +188,7 @@ def init(
         no_radii=np.zeros((K, L)),
         excused=np.zeros(K, np.int64),
     )
-    return state, options
+    return state, constants
 
 
 def whitened(contexts: FloatArray, entered: IntArray) -> tuple[FloatArray, int]:
@@ -225,27 +225,27 @@ def spans(state: LinearScoutState) -> bool:
 
 @kernel
 def choose(
-    state: LinearScoutState, options: LinearScoutOptions, pending: IntArray, rng: np.random.Generator
+    state: LinearScoutState, constants: LinearScoutConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """The spanning arms first; then the arm that tells most, per cost, about the most ambiguous pair."""
     if not spans(state):
         fewest = -1
         for arm in state.first_arms:
             if arm >= 0 and is_there(state.presence[arm]) and state.pulls[arm] + pending[arm] == 0:
-                return arm, options.no_ticket
+                return arm, constants.no_ticket
         for arm in range(state.pulls.shape[0]):  # all of them are on their way: something else until they are in
             asked = state.pulls[arm] + pending[arm]
             if is_there(state.presence[arm]) and (fewest < 0 or asked < state.pulls[fewest] + pending[fewest]):
                 fewest = arm
-        return fewest, options.no_ticket
+        return fewest, constants.no_ticket
     k = most_ambiguous(state)
     for _ in range(8):  # others may have become more ambiguous since they were last looked at
-        look_again(state, options, k)
+        look_again(state, constants, k)
         other = most_ambiguous(state)
         if other == k:
             break
         k = other
-    return most_telling(state, options, k, pending), options.no_ticket
+    return most_telling(state, constants, k, pending), constants.no_ticket
 
 
 @kernel
@@ -260,54 +260,54 @@ def most_ambiguous(state: LinearScoutState) -> int:
 
 
 @kernel
-def look_again(state: LinearScoutState, options: LinearScoutOptions, k: int) -> None:
+def look_again(state: LinearScoutState, constants: LinearScoutConstants, k: int) -> None:
     """Renew the evidence of the pair that decides k."""
     j = state.rival[k]
     if j < 0:
         return
-    d = options.contexts.shape[1]
+    d = constants.contexts.shape[1]
     for i in range(d):
-        state.column[i, 0] = options.contexts[k, i] - options.contexts[j, i]
+        state.column[i, 0] = constants.contexts[k, i] - constants.contexts[j, i]
     solve(state.factor, state.reach, state.column)
     a, b = 0.0, 0.0
     for i in range(d):
-        a += (options.contexts[k, i] - options.contexts[j, i]) * state.column[i, 0]
+        a += (constants.contexts[k, i] - constants.contexts[j, i]) * state.column[i, 0]
         b += state.column[i, 0] * state.column[i, 0]
-    bias = bias_along(state, options, k, j) if allows_misfit(options) else 0.0
+    bias = bias_along(state, constants, k, j) if allows_misfit(constants) else 0.0
     evidence = np.inf if state.route[k] == BEATEN else -np.inf
     for metric in range(state.means.shape[1]):
         difference = 0.0
         for i in range(d):
-            difference += (options.contexts[k, i] - options.contexts[j, i]) * state.theta[i, metric]
-        hidden = options.misfit[metric] * bias
+            difference += (constants.contexts[k, i] - constants.contexts[j, i]) * state.theta[i, metric]
+        hidden = constants.misfit[metric] * bias
         if state.route[k] == BEATEN:
-            evidence = min(evidence, pair_evidence(state, options, metric, -difference - hidden, a, b))
+            evidence = min(evidence, pair_evidence(state, constants, metric, -difference - hidden, a, b))
         else:
-            difference += options.eps[metric] - hidden
-            evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
+            difference += constants.eps[metric] - hidden
+            evidence = max(evidence, pair_evidence(state, constants, metric, difference, a, b))
     state.progress[k] = evidence
 
 
 @kernel
 def pair_evidence(
-    state: LinearScoutState, options: LinearScoutOptions, metric: int, difference: float, a: float, b: float
+    state: LinearScoutState, constants: LinearScoutConstants, metric: int, difference: float, a: float, b: float
 ) -> float:
     """Log e-value along a direction; below zero, for the order among arms, where the difference is negative."""
     sigma = state.sigma[metric]
     if difference <= 0.0 or (sigma == 0.0 and difference < ROUNDING):
         return -0.5 * difference * difference / max(sigma * sigma * a, 1e-300)
-    return log_evidence_along(difference, a, b, sigma, options.rhos[metric], state.log_prices[metric])
+    return log_evidence_along(difference, a, b, sigma, constants.rhos[metric], state.log_prices[metric])
 
 
 @kernel
-def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, pending: IntArray) -> int:
+def most_telling(state: LinearScoutState, constants: LinearScoutConstants, k: int, pending: IntArray) -> int:
     """The arm whose sample most reduces the variance along x_k - x_j, per cost; leverages as of the last check."""
-    K, d = options.contexts.shape
+    K, d = constants.contexts.shape
     j = state.rival[k]
     if j < 0:
         return k
     for i in range(d):
-        state.column[i, 0] = options.contexts[k, i] - options.contexts[j, i]
+        state.column[i, 0] = constants.contexts[k, i] - constants.contexts[j, i]
     solve(state.factor, state.reach, state.column)
     found, most = k, -1.0
     for arm in range(K):
@@ -315,11 +315,11 @@ def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, p
             continue
         along = 0.0
         for i in range(d):
-            along += state.column[i, 0] * options.contexts[arm, i]
+            along += state.column[i, 0] * constants.contexts[arm, i]
         leverage = state.leverages[arm]
         crowd = 1.0 + pending[arm] * leverage  # what is on its way tells the same
         gain = along * along / ((1.0 + leverage) * crowd * crowd)
-        gain /= cost_of(options.cost[arm], state.gaps[arm], state.mean_gap[0], options.regret_weight)
+        gain /= cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
         if gain > most:
             found, most = arm, gain
     return found
@@ -328,38 +328,38 @@ def most_telling(state: LinearScoutState, options: LinearScoutOptions, k: int, p
 @kernel
 def update(
     state: LinearScoutState,
-    options: LinearScoutOptions,
+    constants: LinearScoutConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
     observed: BoolArray,
 ) -> None:
     """Add the sample to A and to the estimate; test all arms at growing intervals."""
-    take_in(state, options, arm, outcome)
+    take_in(state, constants, arm, outcome)
     if check_is_due(state):
-        leaders = refresh(state, options)
+        leaders = refresh(state, constants)
         for k in range(state.pulls.shape[0]):
             if state.status[k] == UNDECIDED and state.presence[k] != GONE:
-                judge(state, options, k, leaders)
+                judge(state, constants, k, leaders)
 
 
 @kernel
-def judge_anew(state: LinearScoutState, options: LinearScoutOptions) -> None:
+def judge_again(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Forget all verdicts and judge every arm by the statistics as they are."""
-    if not forget(state, options):
+    if not forget(state, constants):
         return
-    leaders = refresh(state, options)
+    leaders = refresh(state, constants)
     eliminated = 1
     while eliminated > 0:  # who need not be escaped any more may have been all that stood in the way of others
         eliminated = 0
         for k in range(state.pulls.shape[0]):
             if state.status[k] == UNDECIDED and state.presence[k] != GONE:
-                judge(state, options, k, leaders)
+                judge(state, constants, k, leaders)
                 eliminated += state.status[k] == DOMINATED
 
 
 @kernel
-def forget(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+def forget(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
     """Forget all verdicts and bounds on sigma; return whether there are enough data to judge by."""
     state.counters[N_UNDECIDED] = 0
     for k in range(state.pulls.shape[0]):
@@ -367,11 +367,11 @@ def forget(state: LinearScoutState, options: LinearScoutOptions) -> bool:
         state.progress[k], state.rival[k], state.route[k] = -np.inf, -1, ESCAPES
         state.counters[N_UNDECIDED] += is_there(state.presence[k])
     for metric in range(state.sigma.shape[0]):
-        if not options.sigma_known[metric]:
+        if not constants.sigma_known[metric]:
             state.sigma_bounded[metric] = 0
     state.counters[CHECK_AT] = 0
     if not spans(state):
-        find_first_arms(state, options)
+        find_first_arms(state, constants)
         if not spans(state):
             return False
         begin_fit(state)
@@ -379,11 +379,11 @@ def forget(state: LinearScoutState, options: LinearScoutOptions) -> bool:
 
 
 @kernel
-def find_first_arms(state: LinearScoutState, options: LinearScoutOptions) -> None:
+def find_first_arms(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Find arms that span all dimensions, among those pulled or there: each time the one that sticks out most."""
-    K, d = options.contexts.shape
+    K, d = constants.contexts.shape
     rest = state.solved  # of no use yet
-    copy_into(rest, options.contexts)
+    copy_into(rest, constants.contexts)
     for step in range(d):
         found, longest = -1, 1e-18 * K
         for k in range(K):
@@ -406,9 +406,9 @@ def find_first_arms(state: LinearScoutState, options: LinearScoutOptions) -> Non
 
 
 @kernel
-def take_in(state: LinearScoutState, options: LinearScoutOptions, arm: int, outcome: FloatArray) -> None:
+def take_in(state: LinearScoutState, constants: LinearScoutConstants, arm: int, outcome: FloatArray) -> None:
     """Add the sample to A and to the estimate."""
-    d = options.contexts.shape[1]
+    d = constants.contexts.shape[1]
     was_spanned = spans(state)
     state.counters[TOTAL] += 1
     state.pulls[arm] += 1
@@ -425,15 +425,15 @@ def take_in(state: LinearScoutState, options: LinearScoutOptions, arm: int, outc
             state.squares[metric] += (off - before / (n - 1.0)) * (off - state.sums[arm, metric] / n)
         left = value
         for i in range(d):
-            left -= options.contexts[arm, i] * state.reference[i, metric]
+            left -= constants.contexts[arm, i] * state.reference[i, metric]
         for i in range(d):
-            state.right[i, metric] += options.contexts[arm, i] * left
+            state.right[i, metric] += constants.contexts[arm, i] * left
     for i in range(d):
         for j in range(i, d):
-            state.gram[i, j] += options.contexts[arm, i] * options.contexts[arm, j]
+            state.gram[i, j] += constants.contexts[arm, i] * constants.contexts[arm, j]
     if was_spanned:
         for i in range(d):
-            state.scratch[i] = options.contexts[arm, i]
+            state.scratch[i] = constants.contexts[arm, i]
         add_outer_product(state.factor, state.reach, state.scratch)
         fit(state)
     elif spans(state):
@@ -459,7 +459,7 @@ def fit(state: LinearScoutState) -> None:
 
 
 @kernel
-def fit_again(state: LinearScoutState, options: LinearScoutOptions) -> None:
+def fit_again(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Fit once more what the fit leaves of the arms' means, so that rounding does not add up; count on from there."""
     d, L = state.right.shape
     for metric in range(L):
@@ -467,9 +467,9 @@ def fit_again(state: LinearScoutState, options: LinearScoutOptions) -> None:
             state.right[i, metric] = 0.0
         for k in range(state.pulls.shape[0]):
             if state.pulls[k] > 0:
-                left = state.pulls[k] * unexplained(state, options, k, metric)
+                left = state.pulls[k] * unexplained(state, constants, k, metric)
                 for i in range(d):
-                    state.right[i, metric] += options.contexts[k, i] * left
+                    state.right[i, metric] += constants.contexts[k, i] * left
     copy_into(state.reference, state.theta)
     fit(state)
     copy_into(state.reference, state.theta)
@@ -489,28 +489,28 @@ def check_is_due(state: LinearScoutState) -> bool:
 
 
 @kernel
-def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
+def refresh(state: LinearScoutState, constants: LinearScoutConstants) -> int:
     """Bring means, inverses, prices and gaps up to date; return how many leaders there are."""
-    K, d = options.contexts.shape
+    K, d = constants.contexts.shape
     L, R = state.log_prices.shape
-    fit_again(state, options)
+    fit_again(state, constants)
     for k in range(K):
         for i in range(d):
-            state.column[i, 0] = options.contexts[k, i]
+            state.column[i, 0] = constants.contexts[k, i]
         solve(state.factor, state.reach, state.column)
         state.checked_pulls[k] = state.pulls[k]
         state.leverages[k] = 0.0
         for i in range(d):
             state.solved[k, i] = state.column[i, 0]
-            state.leverages[k] += options.contexts[k, i] * state.column[i, 0]
+            state.leverages[k] += constants.contexts[k, i] * state.column[i, 0]
         for metric in range(L):
             mean = 0.0
             for i in range(d):
-                mean += options.contexts[k, i] * state.theta[i, metric]
+                mean += constants.contexts[k, i] * state.theta[i, metric]
             state.means[k, metric] = mean
     for metric in range(L):
         for r in range(R):
-            rho = options.rhos[metric, r]
+            rho = constants.rhos[metric, r]
             for i in range(d):
                 for j in range(i, d):
                     state.shifted[i, j] = state.gram[i, j] / rho
@@ -519,8 +519,8 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
             half_log_det = 0.0
             for i in range(d):
                 half_log_det += 0.5 * math.log(state.shifted[i, i])
-            state.log_prices[metric, r] = options.log_weights[r] - half_log_det
-    bound_sigma(state, options, float(state.counters[TOTAL]))
+            state.log_prices[metric, r] = constants.log_weights[r] - half_log_det
+    bound_sigma(state, constants, float(state.counters[TOTAL]))
     n_standing = 0
     for k in range(K):
         if state.status[k] != DOMINATED and is_there(state.presence[k]):
@@ -538,55 +538,55 @@ def refresh(state: LinearScoutState, options: LinearScoutOptions) -> int:
 
 
 @kernel
-def allows_misfit(options: LinearScoutOptions) -> bool:
+def allows_misfit(constants: LinearScoutConstants) -> bool:
     """Whether means may be off the model."""
     largest = 0.0
-    for misfit in options.misfit:
+    for misfit in constants.misfit:
         largest = max(largest, misfit)
     return largest > 0.0
 
 
 @kernel
-def bias_along(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> float:
+def bias_along(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> float:
     """How much of a misfit of 1 in every arm can hide in the estimated difference of k and j, as of the last check.
 
     b = sum_i |1{i=k} - 1{i=j} - n_i z^T A^-1 x_i|: what each arm's misfit adds to the difference, less what it adds to
     its estimate. j = -1: in the estimate of k alone.
     """
-    K, d = options.contexts.shape
+    K, d = constants.contexts.shape
     bias = 0.0
     for i in range(K):
         weight = 0.0
         if state.checked_pulls[i] > 0:
             for c in range(d):
                 other = state.solved[j, c] if j >= 0 else 0.0
-                weight += (state.solved[k, c] - other) * options.contexts[i, c]
+                weight += (state.solved[k, c] - other) * constants.contexts[i, c]
         own = 1.0 if i == k else (-1.0 if i == j else 0.0)
         bias += abs(own - state.checked_pulls[i] * weight)
     return bias
 
 
 @kernel
-def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leaders: int) -> None:
+def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_leaders: int) -> None:
     """Look for the arm that most clearly dominates k, and for the one that k least clearly escapes."""
     L = state.means.shape[1]
-    misfit = allows_misfit(options)
+    misfit = allows_misfit(constants)
     best, against = -1, -np.inf
     worst, in_favour = -1, np.inf
     for j in state.leaders[:n_leaders]:  # whoever dominates k by the estimates, one of these does so more clearly
-        if options.twins[j] != options.twins[k] and margin(j, k, state.means) > 0.0:
-            a, b = pair_variances(state, options, k, j)
+        if constants.twins[j] != constants.twins[k] and margin(j, k, state.means) > 0.0:
+            a, b = pair_variances(state, constants, k, j)
             if a < 0.0:
                 continue
-            bias = bias_along(state, options, k, j) if misfit else 0.0
+            bias = bias_along(state, constants, k, j) if misfit else 0.0
             evidence = np.inf
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
                 difference = state.means[j, metric] - state.means[k, metric]
                 if evidence > against:  # else another one is clearer already
-                    hidden = options.misfit[metric] * bias
-                    evidence = min(evidence, pair_evidence(state, options, metric, difference - hidden, a, b))
-                ahead = ahead and difference >= options.eps[metric]
+                    hidden = constants.misfit[metric] * bias
+                    evidence = min(evidence, pair_evidence(state, constants, metric, difference - hidden, a, b))
+                ahead = ahead and difference >= constants.eps[metric]
             if evidence > against:
                 best, against = j, evidence
             if ahead and state.excused[j] == 0:
@@ -594,32 +594,32 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
     certain = True  # an estimate of sigma ranks pairs, but proves nothing
     for metric in range(L):
         certain = certain and state.sigma_bounded[metric] == 1
-    if in_favour == np.inf and (against < options.threshold or not certain):
+    if in_favour == np.inf and (against < constants.threshold or not certain):
         for j in range(state.pulls.shape[0]):
             if in_favour < against:
                 break  # elimination is nearer, whatever the others say
             if state.status[j] == DOMINATED or state.presence[j] == GONE or state.excused[j] == 1 or j == k:
                 continue
-            a, b = (-1.0, 0.0) if options.twins[j] == options.twins[k] else pair_variances(state, options, k, j)
+            a, b = (-1.0, 0.0) if constants.twins[j] == constants.twins[k] else pair_variances(state, constants, k, j)
             evidence = -np.inf
             if a < 0.0:
                 for metric in range(L):  # by the model the two are equal: neither can be better by two misfits
-                    if options.eps[metric] >= 2.0 * options.misfit[metric]:
+                    if constants.eps[metric] >= 2.0 * constants.misfit[metric]:
                         evidence = np.inf
             else:
-                bias = bias_along(state, options, k, j) if misfit else 0.0
-                if clearer(state, options, k, j, a, b, bias, in_favour):
+                bias = bias_along(state, constants, k, j) if misfit else 0.0
+                if clearer(state, constants, k, j, a, b, bias, in_favour):
                     continue
                 for metric in range(L):
-                    difference = lead_with_slack(state, options, k, j, metric, bias)
-                    evidence = max(evidence, pair_evidence(state, options, metric, difference, a, b))
+                    difference = lead_with_slack(state, constants, k, j, metric, bias)
+                    evidence = max(evidence, pair_evidence(state, constants, metric, difference, a, b))
             if evidence < in_favour:
                 worst, in_favour = j, evidence
-    if certain and against >= options.threshold:
+    if certain and against >= constants.threshold:
         state.status[k] = DOMINATED
         state.beaten_by[k] = best
         state.counters[N_UNDECIDED] -= is_there(state.presence[k])
-    elif certain and in_favour >= options.threshold and is_there(state.presence[k]):
+    elif certain and in_favour >= constants.threshold and is_there(state.presence[k]):
         state.status[k] = FRONT
         state.counters[N_UNDECIDED] -= 1
     elif against > in_favour:
@@ -630,17 +630,17 @@ def judge(state: LinearScoutState, options: LinearScoutOptions, k: int, n_leader
 
 @kernel
 def lead_with_slack(
-    state: LinearScoutState, options: LinearScoutOptions, k: int, j: int, metric: int, bias: float
+    state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int, metric: int, bias: float
 ) -> float:
     """By how much k leads j at least, given a lead of eps, whatever the misfits are."""
-    lead = state.means[k, metric] + options.eps[metric] - state.means[j, metric]
-    return lead - options.misfit[metric] * bias
+    lead = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
+    return lead - constants.misfit[metric] * bias
 
 
 @kernel
 def clearer(
     state: LinearScoutState,
-    options: LinearScoutOptions,
+    constants: LinearScoutConstants,
     k: int,
     j: int,
     a: float,
@@ -650,54 +650,54 @@ def clearer(
 ) -> bool:
     """Whether one scale alone shows more than `evidence` that k escapes j: most pairs need no more than this."""
     for metric in range(state.means.shape[1]):
-        difference = lead_with_slack(state, options, k, j, metric, bias)
+        difference = lead_with_slack(state, constants, k, j, metric, bias)
         sigma = state.sigma[metric]
         if difference > 0.0 and sigma > 0.0:
             half_square = 0.5 * difference * difference / (sigma * sigma)
-            for r in range(options.rhos.shape[1]):
-                if state.log_prices[metric, r] + half_square / (a + options.rhos[metric, r] * b) > evidence:
+            for r in range(constants.rhos.shape[1]):
+                if state.log_prices[metric, r] + half_square / (a + constants.rhos[metric, r] * b) > evidence:
                     return True
     return False
 
 
 @kernel
-def pair_variances(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> tuple[float, float]:
+def pair_variances(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> tuple[float, float]:
     """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check.
 
     a is -1 where the contexts are all but equal: what rounding leaves of the difference says nothing.
     """
     a, b = 0.0, 0.0
-    for i in range(options.contexts.shape[1]):
+    for i in range(constants.contexts.shape[1]):
         step = state.solved[k, i] - state.solved[j, i]
-        a += (options.contexts[k, i] - options.contexts[j, i]) * step
+        a += (constants.contexts[k, i] - constants.contexts[j, i]) * step
         b += step * step
     return (a if a > SAME * (state.leverages[k] + state.leverages[j]) else -1.0), b
 
 
 @allocating_kernel
-def verdicts(state: LinearScoutState, options: LinearScoutOptions) -> Verdicts:
+def verdicts(state: LinearScoutState, constants: LinearScoutConstants) -> Verdicts:
     """Estimates by the model as of the last check, with their intervals."""
     K, L = state.means.shape
     radii = np.full((K, L), np.inf)
     if spans(state):
         for k in range(K):
             a, b = 0.0, 0.0
-            for i in range(options.contexts.shape[1]):
-                a += options.contexts[k, i] * state.solved[k, i]
+            for i in range(constants.contexts.shape[1]):
+                a += constants.contexts[k, i] * state.solved[k, i]
                 b += state.solved[k, i] * state.solved[k, i]
-            bias = bias_along(state, options, k, -1) if allows_misfit(options) else 0.0
+            bias = bias_along(state, constants, k, -1) if allows_misfit(constants) else 0.0
             for metric in range(L):
-                for r in range(options.rhos.shape[1]):
-                    exponent = options.threshold - state.log_prices[metric, r]
-                    radius = state.sigma[metric] * math.sqrt(2.0 * exponent * (a + options.rhos[metric, r] * b))
+                for r in range(constants.rhos.shape[1]):
+                    exponent = constants.threshold - state.log_prices[metric, r]
+                    radius = state.sigma[metric] * math.sqrt(2.0 * exponent * (a + constants.rhos[metric, r] * b))
                     if state.sigma_bounded[metric] == 1:
-                        radii[k, metric] = min(radii[k, metric], radius + options.misfit[metric] * bias)
+                        radii[k, metric] = min(radii[k, metric], radius + constants.misfit[metric] * bias)
     means = state.means.copy()
     return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
 
 
 @kernel
-def done(state: LinearScoutState, options: LinearScoutOptions) -> bool:
+def done(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
     """Whether every arm that is there has its verdict."""
     return state.counters[N_UNDECIDED] == 0
 
@@ -708,7 +708,7 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
-    judge_anew=judge_anew,
+    judge_again=judge_again,
     ranges={"counters": ("count", "arms", "count")},
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",

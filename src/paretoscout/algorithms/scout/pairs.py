@@ -19,9 +19,9 @@ from ...kernels.noise import BOUNDS, pair_evidence
 from ..contract import RESERVE
 from . import linear as scout_linear
 from . import tabular as scout_tabular
-from .linear import LinearScoutOptions, LinearScoutState
-from .robust import RobustScoutOptions, RobustScoutState
-from .tabular import THERE_WHEN_IT_CAME, ScoutOptions, ScoutState
+from .linear import LinearScoutConstants, LinearScoutState
+from .robust import RobustScoutConstants, RobustScoutState
+from .tabular import THERE_WHEN_IT_CAME, ScoutConstants, ScoutState
 
 #: The lead of j over k, and its lower and upper end, each (L,).
 Interval = tuple[FloatArray, FloatArray, FloatArray]
@@ -51,29 +51,29 @@ def least(suffices: Callable[[float], bool], most: float) -> float:
 # ---------------------------------------------------------------------- arms without contexts
 
 
-def compared_tabular(state: ScoutState, options: ScoutOptions, k: int, j: int) -> Interval:
+def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> Interval:
     """Return the lead of j over k, with the interval at the thresholds of the verdict on k."""
-    L = len(options.eps)
+    L = len(constants.eps)
     measured = (state.counts[k] > 0.0) & (state.counts[j] > 0.0)
     lead = np.where(measured, state.means[j] - state.means[k], np.nan)
     low, high = np.full(L, -np.inf), np.full(L, np.inf)
-    if not scout_tabular.pilots_are_in(state, options, k):  # no verdict on k before
+    if not scout_tabular.pilots_are_in(state, constants, k):  # no verdict on k before
         return lead, low, high
-    to_beat = options.thresholds[k] - math.log(shares_against(state, options, k)[j])
-    to_escape = needed_to_escape(state, options, k, j)
+    to_beat = constants.thresholds[k] - math.log(shares_against(state, constants, k)[j])
+    to_escape = needed_to_escape(state, constants, k, j)
     for metric in np.flatnonzero(measured).tolist():
-        low[metric] = lead[metric] - least_lead(state, options, j, k, metric, to_beat)
-        high[metric] = lead[metric] + least_lead(state, options, k, j, metric, float(to_escape[metric]))
-    furthest = np.where(options.noise == BOUNDS, options.ranges, np.inf)
+        low[metric] = lead[metric] - least_lead(state, constants, j, k, metric, to_beat)
+        high[metric] = lead[metric] + least_lead(state, constants, k, j, metric, float(to_escape[metric]))
+    furthest = np.where(constants.noise == BOUNDS, constants.ranges, np.inf)
     return lead, np.maximum(low, -furthest), np.minimum(high, furthest)
 
 
-def least_lead(state: ScoutState, options: ScoutOptions, i: int, j: int, metric: int, needed: float) -> float:
+def least_lead(state: ScoutState, constants: ScoutConstants, i: int, j: int, metric: int, needed: float) -> float:
     """By how much i would have to lead j in the means for the evidence that it is above j to be what is needed."""
     lead = float(state.means[i, metric] - state.means[j, metric])
 
     def suffices(other: float) -> bool:
-        return bool(pair_evidence(state, options, i, j, metric, other - lead, 0.0) >= needed)
+        return bool(pair_evidence(state, constants, i, j, metric, other - lead, 0.0) >= needed)
 
     most = 1.0
     while not suffices(most):
@@ -83,18 +83,18 @@ def least_lead(state: ScoutState, options: ScoutOptions, i: int, j: int, metric:
     return least(suffices, most)
 
 
-def needed_to_escape(state: ScoutState, options: ScoutOptions, k: int, j: int) -> FloatArray:
+def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> FloatArray:
     """Return what the evidence of each metric must reach for k to escape j.
 
     One metric alone has to make up for the mean over all of them. That with the most evidence is helped by the others,
     as it is in the verdict, but never below what it would need if there were no others: so far it holds on its own.
     """
-    L = len(options.eps)
-    alone = float(options.thresholds[k] - scout_tabular.log_share_to_escape(state, options, j))
+    L = len(constants.eps)
+    alone = float(constants.thresholds[k] - scout_tabular.log_share_to_escape(state, constants, j))
     needed = np.full(L, alone + math.log(L))
-    if options.e_values and L > 1:
+    if constants.e_values and L > 1:
         evidence = np.array(
-            [pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0) for metric in range(L)]
+            [pair_evidence(state, constants, k, j, metric, constants.eps[metric], 0.0) for metric in range(L)]
         )
         evidence[evidence <= 0.0] = -np.inf
         most = int(evidence.argmax())
@@ -104,50 +104,52 @@ def needed_to_escape(state: ScoutState, options: ScoutOptions, k: int, j: int) -
     return needed
 
 
-def shares_against(state: ScoutState, options: ScoutOptions, k: int) -> FloatArray:
+def shares_against(state: ScoutState, constants: ScoutConstants, k: int) -> FloatArray:
     """Return the weight of each arm in the sum that eliminates k (`scout_tabular.against`)."""
     K = len(state.pulls)
     state = state._replace(pilot_scale=state.pilot_scale.copy())  # scratch of the state, which is left as it is
-    before = options.entered <= options.entered[k]
+    before = constants.entered <= constants.entered[k]
     before[k] = False
-    shares = np.where(before, (1.0 - options.by_pilot) / max(1, before.sum()), 0.0)
-    if scout_tabular.scale_pilots(state, options, k):
-        leads = np.array([scout_tabular.pilot_lead(state, options, j, k) if before[j] else -np.inf for j in range(K)])
+    shares = np.where(before, (1.0 - constants.by_pilot) / max(1, before.sum()), 0.0)
+    if scout_tabular.scale_pilots(state, constants, k):
+        leads = np.array([scout_tabular.pilot_lead(state, constants, j, k) if before[j] else -np.inf for j in range(K)])
         if before.any():
-            shares += options.by_pilot * np.exp(leads - np.logaddexp.reduce(leads))
-    later = options.entered - options.entered[k]
-    return np.where(later > 0, RESERVE * 0.5 ** np.maximum(later, 0) / options.companions, THERE_WHEN_IT_CAME * shares)
-
-
-def nearest_tabular(state: ScoutState, options: ScoutOptions, k: int) -> Rivals:
-    """Return the rivals that the verdict on k rests on, or hangs on."""
-    if state.status[k] == DOMINATED:
-        return beaten_by(state, options, k)
-    measured: BoolArray = np.any(state.counts > 0.0, axis=1)
-    return nearest_of(
-        rivals_of(k, state.status, state.presence, measured),
-        lambda j: (scout_tabular.escape(state, options, k, j), float(state.escapes[k, j])),
-        lambda j: float((state.means[j] - state.means[k] - options.eps).min()),
+            shares += constants.by_pilot * np.exp(leads - np.logaddexp.reduce(leads))
+    later = constants.entered - constants.entered[k]
+    return np.where(
+        later > 0, RESERVE * 0.5 ** np.maximum(later, 0) / constants.companions, THERE_WHEN_IT_CAME * shares
     )
 
 
-def beaten_by(state: ScoutState, options: ScoutOptions, k: int) -> Rivals:
+def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
+    """Return the rivals that the verdict on k rests on, or hangs on."""
+    if state.status[k] == DOMINATED:
+        return beaten_by(state, constants, k)
+    measured: BoolArray = np.any(state.counts > 0.0, axis=1)
+    return nearest_of(
+        rivals_of(k, state.status, state.presence, measured),
+        lambda j: (scout_tabular.escape(state, constants, k, j), float(state.escapes[k, j])),
+        lambda j: float((state.means[j] - state.means[k] - constants.eps).min()),
+    )
+
+
+def beaten_by(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
     """Return who eliminates k: one that suffices, or those that do so together."""
-    shares = shares_against(state, options, k)
+    shares = shares_against(state, constants, k)
     ahead = (state.means > state.means[k]).all(axis=1)
     evidence = {}
     for j in np.flatnonzero(ahead & (state.presence <= DOUBTFUL)).tolist():
-        of_metrics = [pair_evidence(state, options, j, k, i, 0.0, 0.0) for i in range(len(options.eps))]
+        of_metrics = [pair_evidence(state, constants, j, k, i, 0.0, 0.0) for i in range(len(constants.eps))]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
     named = int(state.beaten_by[k])
-    if not evidence or evidence.get(named, -np.inf) >= options.thresholds[k]:
+    if not evidence or evidence.get(named, -np.inf) >= constants.thresholds[k]:
         return [(named, 1.0)] if named >= 0 else []
     ranked = sorted(evidence, key=lambda j: -evidence[j])
-    if not options.e_values:  # of p-values the best one counts
+    if not constants.e_values:  # of p-values the best one counts
         return [(ranked[0], 1.0)]
     together = np.logaddexp.accumulate([evidence[j] for j in ranked])
-    enough = min(float(options.thresholds[k]), float(together[-1]) + math.log(NEARLY_ALL))
+    enough = min(float(constants.thresholds[k]), float(together[-1]) + math.log(NEARLY_ALL))
     n = int((together < enough).sum()) + 1
     return [(j, math.exp(evidence[j] - together[n - 1])) for j in ranked[:n]]
 
@@ -173,59 +175,61 @@ def nearest_of(
 # ---------------------------------------------------------------------- linear means
 
 
-def compared_linear(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> Interval:
+def compared_linear(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> Interval:
     """Return the lead of j over k by the model, as of the last check."""
-    L = len(options.eps)
+    L = len(constants.eps)
     if not scout_linear.spans(state):
         return np.full(L, np.nan), np.full(L, -np.inf), np.full(L, np.inf)
-    a, b = variances_of(state, options, k, j)
+    a, b = variances_of(state, constants, k, j)
     if a < 0.0:  # equal by the model, but for two misfits
-        return np.zeros(L), -2.0 * options.misfit, 2.0 * options.misfit
+        return np.zeros(L), -2.0 * constants.misfit, 2.0 * constants.misfit
     lead, width = state.means[j] - state.means[k], np.full(L, np.inf)
     if state.sigma_bounded.all():  # no verdict before
-        bias = scout_linear.bias_along(state, options, k, j) if scout_linear.allows_misfit(options) else 0.0
+        bias = scout_linear.bias_along(state, constants, k, j) if scout_linear.allows_misfit(constants) else 0.0
         for metric in range(L):
-            width[metric] = half_width(state, options, metric, a, b) + options.misfit[metric] * bias
+            width[metric] = half_width(state, constants, metric, a, b) + constants.misfit[metric] * bias
     return lead, lead - width, lead + width
 
 
-def variances_of(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> tuple[float, float]:
+def variances_of(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> tuple[float, float]:
     """Return a and b of the direction; a is -1 where the two are equal by the model."""
-    return (-1.0, 0.0) if options.twins[k] == options.twins[j] else scout_linear.pair_variances(state, options, k, j)
+    return (
+        (-1.0, 0.0) if constants.twins[k] == constants.twins[j] else scout_linear.pair_variances(state, constants, k, j)
+    )
 
 
-def half_width(state: LinearScoutState, options: LinearScoutOptions, metric: int, a: float, b: float) -> float:
+def half_width(state: LinearScoutState, constants: LinearScoutConstants, metric: int, a: float, b: float) -> float:
     """Return the least difference along a direction with which the evidence reaches the threshold."""
-    sigma, rhos, prices = state.sigma[metric], options.rhos[metric], state.log_prices[metric]
+    sigma, rhos, prices = state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
     if sigma == 0.0:
         return scout_linear.ROUNDING
-    most = float(np.sqrt(2.0 * (options.threshold - prices) * (a + rhos * b)).min() * sigma)  # one scale alone
-    return least(lambda d: bool(log_evidence_along(d, a, b, sigma, rhos, prices) >= options.threshold), most)
+    most = float(np.sqrt(2.0 * (constants.threshold - prices) * (a + rhos * b)).min() * sigma)  # one scale alone
+    return least(lambda d: bool(log_evidence_along(d, a, b, sigma, rhos, prices) >= constants.threshold), most)
 
 
-def nearest_linear(state: LinearScoutState, options: LinearScoutOptions, k: int) -> Rivals:
+def nearest_linear(state: LinearScoutState, constants: LinearScoutConstants, k: int) -> Rivals:
     """Return the rival that the verdict on k rests on, or hangs on."""
     if state.status[k] == DOMINATED:
         return [(int(state.beaten_by[k]), 1.0)]
     measured = np.full(len(state.pulls), bool(scout_linear.spans(state)))
     return nearest_of(
         rivals_of(k, state.status, state.presence, measured),
-        lambda j: (escape_by_model(state, options, k, j),),
-        lambda j: float((state.means[j] - state.means[k] - options.eps).min()),
+        lambda j: (escape_by_model(state, constants, k, j),),
+        lambda j: float((state.means[j] - state.means[k] - constants.eps).min()),
     )
 
 
-def escape_by_model(state: LinearScoutState, options: LinearScoutOptions, k: int, j: int) -> float:
+def escape_by_model(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> float:
     """Return the log evidence that j is not better than k by eps everywhere."""
-    a, b = variances_of(state, options, k, j)
+    a, b = variances_of(state, constants, k, j)
     if a < 0.0:
-        return np.inf if (options.eps >= 2.0 * options.misfit).any() else -np.inf
-    bias = scout_linear.bias_along(state, options, k, j) if scout_linear.allows_misfit(options) else 0.0
+        return np.inf if (constants.eps >= 2.0 * constants.misfit).any() else -np.inf
+    bias = scout_linear.bias_along(state, constants, k, j) if scout_linear.allows_misfit(constants) else 0.0
     return max(
         scout_linear.pair_evidence(
-            state, options, metric, scout_linear.lead_with_slack(state, options, k, j, metric, bias), a, b
+            state, constants, metric, scout_linear.lead_with_slack(state, constants, k, j, metric, bias), a, b
         )
-        for metric in range(len(options.eps))
+        for metric in range(len(constants.eps))
     )
 
 
@@ -241,43 +245,43 @@ def is_measured(state: RobustScoutState, k: int, j: int) -> bool | None:
     return None if state.linear.status[k] == UNDECIDED else False
 
 
-def compared_robust(state: RobustScoutState, options: RobustScoutOptions, k: int, j: int) -> Interval:
+def compared_robust(state: RobustScoutState, constants: RobustScoutConstants, k: int, j: int) -> Interval:
     """Return the lead of j over k, measured or by the model, whichever the verdict on k rests on.
 
     Where there is no verdict: what shows something of the pair, or else is narrower.
     """
     measured = is_measured(state, k, j)
     if measured is False:
-        return compared_linear(state.linear, options.linear, k, j)
-    by_samples = compared_tabular(state.tabular, options.tabular, k, j)
+        return compared_linear(state.linear, constants.linear, k, j)
+    by_samples = compared_tabular(state.tabular, constants.tabular, k, j)
     if measured:
         return by_samples
-    by_model = compared_linear(state.linear, options.linear, k, j)
+    by_model = compared_linear(state.linear, constants.linear, k, j)
 
     def open_and_wide(interval: Interval) -> tuple[bool, float]:
         _, low, high = interval
-        shown = (low > 0.0).all() or (high <= options.linear.eps).any()
+        shown = (low > 0.0).all() or (high <= constants.linear.eps).any()
         return not shown, float((high - low).max())
 
     return min(by_samples, by_model, key=open_and_wide)
 
 
-def nearest_robust(state: RobustScoutState, options: RobustScoutOptions, k: int) -> Rivals:
+def nearest_robust(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> Rivals:
     """Return the rivals that the verdict on k rests on, or hangs on."""
     tabular, linear = state.tabular, state.linear
     if state.rejected[0] == 1 or (linear.status[k] == DOMINATED and state.survives[k] == np.inf):
-        return nearest_tabular(tabular, options.tabular, k)
+        return nearest_tabular(tabular, constants.tabular, k)
     if linear.status[k] == DOMINATED or not scout_linear.spans(linear):
-        return nearest_linear(linear, options.linear, k)
+        return nearest_linear(linear, constants.linear, k)
 
     def evidence(j: int) -> tuple[float]:
-        by_samples = scout_tabular.escape(tabular, options.tabular, k, j) - options.tabular.thresholds[k]
-        by_model = escape_by_model(linear, options.linear, k, j) - options.linear.threshold
+        by_samples = scout_tabular.escape(tabular, constants.tabular, k, j) - constants.tabular.thresholds[k]
+        by_model = escape_by_model(linear, constants.linear, k, j) - constants.linear.threshold
         measured = is_measured(state, k, j)
         return (float(max(by_samples, by_model) if measured is None else by_samples if measured else by_model),)
 
     return nearest_of(
         rivals_of(k, linear.status, state.presence, np.full(len(linear.pulls), True)),
         evidence,
-        lambda j: float((linear.means[j] - linear.means[k] - options.linear.eps).min()),
+        lambda j: float((linear.means[j] - linear.means[k] - constants.linear.eps).min()),
     )

@@ -22,8 +22,8 @@ from ...kernels.evidence import log_evidence_along
 from ..contract import Accepts, Kernels, Setup
 from . import linear as scout_linear
 from . import tabular as scout_tabular
-from .linear import BEATEN, N_UNDECIDED, LinearScoutOptions, LinearScoutState
-from .tabular import ScoutOptions, ScoutState
+from .linear import BEATEN, N_UNDECIDED, LinearScoutConstants, LinearScoutState
+from .tabular import ScoutConstants, ScoutState
 
 #: Scale of the mixture that tests the model, in samples of an arm.
 FIT_SCALE = 10.0
@@ -31,9 +31,9 @@ FIT_SCALE = 10.0
 MEASURE = 2
 
 
-class RobustScoutOptions(NamedTuple):
-    tabular: ScoutOptions
-    linear: LinearScoutOptions
+class RobustScoutConstants(NamedTuple):
+    tabular: ScoutConstants
+    linear: LinearScoutConstants
     fit_threshold: float  # log(L / delta): what the evidence against the model must reach
     no_ticket: FloatArray = NO_TICKET
 
@@ -50,11 +50,11 @@ class RobustScoutState(NamedTuple):
     fit_step: FloatArray  # (d, 1)
 
 
-def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[RobustScoutState, RobustScoutOptions]:
+def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[RobustScoutState, RobustScoutConstants]:
     """Start both, each with half of delta. The first samples of an arm count: many arms may never be sampled."""
     half = replace(setup, delta=setup.delta / 2.0)
-    linear, linear_options = scout_linear.init(regret_weight, half, misfit)
-    tabular, tabular_options = scout_tabular.init(regret_weight, half, pilots=False)
+    linear, linear_constants = scout_linear.init(regret_weight, half, misfit)
+    tabular, tabular_constants = scout_tabular.init(regret_weight, half, pilots=False)
     d = linear.gram.shape[0]
     state = RobustScoutState(
         presence=np.full(setup.n_arms, PRESENT, np.int64),
@@ -67,92 +67,92 @@ def init(regret_weight: float, setup: Setup, misfit: FloatArray) -> tuple[Robust
         fit_reach=np.full(d, d - 1, np.int64),
         fit_step=np.zeros((d, 1)),
     )
-    options = RobustScoutOptions(
-        tabular=tabular_options,
-        linear=linear_options,
+    constants = RobustScoutConstants(
+        tabular=tabular_constants,
+        linear=linear_constants,
         fit_threshold=math.log(setup.n_metrics / setup.delta),
     )
-    return state, options
+    return state, constants
 
 
 @kernel
 def choose(
-    state: RobustScoutState, options: RobustScoutOptions, pending: IntArray, rng: np.random.Generator
+    state: RobustScoutState, constants: RobustScoutConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """The arm that tells most about the most ambiguous pair: by the model while it helps, else one of the two."""
     linear = state.linear
     if state.rejected[0] == 1:
-        return scout_tabular.choose(state.tabular, options.tabular, pending, rng)
+        return scout_tabular.choose(state.tabular, constants.tabular, pending, rng)
     if not scout_linear.spans(linear):
-        return scout_linear.choose(linear, options.linear, pending, rng)
+        return scout_linear.choose(linear, constants.linear, pending, rng)
     k = scout_linear.most_ambiguous(linear)
     for _ in range(8):  # others may have become more ambiguous since they were last looked at
-        look_again(state, options, k)
+        look_again(state, constants, k)
         other = scout_linear.most_ambiguous(linear)
         if other == k:
             break
         k = other
     if linear.route[k] != MEASURE:
-        return scout_linear.most_telling(linear, options.linear, k, pending), options.no_ticket
+        return scout_linear.most_telling(linear, constants.linear, k, pending), constants.no_ticket
     arm, rival = k, linear.rival[k]
     if rival >= 0 and is_there(state.presence[rival]):
-        gain_of_rival = scout_tabular.gain(state.tabular, options.tabular, rival, pending)
-        if gain_of_rival > scout_tabular.gain(state.tabular, options.tabular, arm, pending):
+        gain_of_rival = scout_tabular.gain(state.tabular, constants.tabular, rival, pending)
+        if gain_of_rival > scout_tabular.gain(state.tabular, constants.tabular, arm, pending):
             arm = rival
-    return arm, options.no_ticket
+    return arm, constants.no_ticket
 
 
 @kernel
-def look_again(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
+def look_again(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Renew the evidence of the pair that decides k."""
     linear, tabular = state.linear, state.tabular
     if linear.route[k] != MEASURE:
-        scout_linear.look_again(linear, options.linear, k)
+        scout_linear.look_again(linear, constants.linear, k)
     elif linear.rival[k] >= 0:
         j = linear.rival[k]
         progress = max(tabular.beats[k, j], tabular.escapes[k, j])
-        linear.progress[k] = progress + options.linear.threshold - options.tabular.thresholds[k]
+        linear.progress[k] = progress + constants.linear.threshold - constants.tabular.thresholds[k]
 
 
 @kernel
 def update(
     state: RobustScoutState,
-    options: RobustScoutOptions,
+    constants: RobustScoutConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
     observed: BoolArray,
 ) -> None:
     """Take in the outcome; judge by measurements at once, by the model at growing intervals."""
-    scout_tabular.update(state.tabular, options.tabular, arm, ticket, outcome, observed)
-    scout_linear.take_in(state.linear, options.linear, arm, outcome)
+    scout_tabular.update(state.tabular, constants.tabular, arm, ticket, outcome, observed)
+    scout_linear.take_in(state.linear, constants.linear, arm, outcome)
     adopt_measured(state)
     if state.rejected[0] == 0 and scout_linear.check_is_due(state.linear):
-        judge_by_model(state, options, scout_linear.refresh(state.linear, options.linear))
+        judge_by_model(state, constants, scout_linear.refresh(state.linear, constants.linear))
 
 
 @kernel
-def judge_by_model(state: RobustScoutState, options: RobustScoutOptions, n_leaders: int) -> int:
+def judge_by_model(state: RobustScoutState, constants: RobustScoutConstants, n_leaders: int) -> int:
     """Judge all arms that have no verdict by the model, unless it proves not to fit; return how many it eliminates."""
     linear = state.linear
-    if misfit_is_proven(state, options):
+    if misfit_is_proven(state, constants):
         reopen(state)
         return 0
     eliminated = 0
     for k in range(linear.pulls.shape[0]):
         if linear.status[k] == UNDECIDED and state.presence[k] != GONE:
-            excuse(state, options, k)
-            scout_linear.judge(linear, options.linear, k, n_leaders)
+            excuse(state, constants, k)
+            scout_linear.judge(linear, constants.linear, k, n_leaders)
             if linear.status[k] == UNDECIDED:
-                prefer_measuring(state, options, k)
+                prefer_measuring(state, constants, k)
             else:
-                state.survives[k] = largest_misfit(state, options, k)
+                state.survives[k] = largest_misfit(state, constants, k)
                 eliminated += linear.status[k] == DOMINATED
     return eliminated
 
 
 @kernel
-def judge_anew(state: RobustScoutState, options: RobustScoutOptions) -> None:
+def judge_again(state: RobustScoutState, constants: RobustScoutConstants) -> None:
     """Forget all verdicts and judge every arm by the statistics as they are; a model that was given up remains so."""
     K = state.presence.shape[0]
     for k in range(K):
@@ -161,15 +161,15 @@ def judge_anew(state: RobustScoutState, options: RobustScoutOptions) -> None:
         state.survives[k] = 0.0
         for j in range(K):
             state.escaped[k, j] = False
-    scout_tabular.judge_anew(state.tabular, options.tabular)
-    can_judge = scout_linear.forget(state.linear, options.linear)
+    scout_tabular.judge_again(state.tabular, constants.tabular)
+    can_judge = scout_linear.forget(state.linear, constants.linear)
     if state.rejected[0] == 1:
         reopen(state)
         return
     adopt_measured(state)
     if can_judge:
-        n_leaders = scout_linear.refresh(state.linear, options.linear)
-        while judge_by_model(state, options, n_leaders) > 0:
+        n_leaders = scout_linear.refresh(state.linear, constants.linear)
+        while judge_by_model(state, constants, n_leaders) > 0:
             pass  # who need not be escaped any more may have been all that stood in the way of others
 
 
@@ -190,22 +190,22 @@ def adopt_measured(state: RobustScoutState) -> None:
 
 
 @kernel
-def excuse(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
+def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
-    threshold = options.tabular.thresholds[k]
+    threshold = constants.tabular.thresholds[k]
     for j in range(state.linear.pulls.shape[0]):
         if j != k and not state.escaped[k, j] and state.tabular.escapes[k, j] >= threshold:
-            state.escaped[k, j] = scout_tabular.escape(state.tabular, options.tabular, k, j) >= threshold
+            state.escaped[k, j] = scout_tabular.escape(state.tabular, constants.tabular, k, j) >= threshold
         # an arm that measurements eliminate may be forgotten, even if the model accepted it before
         state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
 
 
 @kernel
-def prefer_measuring(state: RobustScoutState, options: RobustScoutOptions, k: int) -> None:
+def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Turn to measuring the pair that decides k itself, where that is closer to a verdict or the model gives none."""
     linear, tabular = state.linear, state.tabular
     j = linear.rival[k]
-    lead = options.linear.threshold - options.tabular.thresholds[k]
+    lead = constants.linear.threshold - constants.tabular.thresholds[k]
     best = tabular.best[k]
     if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or tabular.beats[k, best] > tabular.escapes[k, j]):
         measured, rival = tabular.beats[k, best] + lead, best
@@ -213,16 +213,16 @@ def prefer_measuring(state: RobustScoutState, options: RobustScoutOptions, k: in
         measured, rival = tabular.escapes[k, j] + lead, j
     else:
         return
-    if measured > linear.progress[k] or (linear.progress[k] <= 0.0 and scout_linear.allows_misfit(options.linear)):
+    if measured > linear.progress[k] or (linear.progress[k] <= 0.0 and scout_linear.allows_misfit(constants.linear)):
         linear.progress[k], linear.rival[k], linear.route[k] = measured, rival, MEASURE
 
 
 @kernel
-def largest_misfit(state: RobustScoutState, options: RobustScoutOptions, k: int) -> float:
+def largest_misfit(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> float:
     """The largest misfit, the same in every metric, with which the verdict on k would have been reached."""
     linear = state.linear
     if linear.status[k] == DOMINATED:
-        return misfit_of_pair(state, options, k, linear.beaten_by[k], BEATEN)
+        return misfit_of_pair(state, constants, k, linear.beaten_by[k], BEATEN)
     least = np.inf
     for j in range(linear.pulls.shape[0]):
         if state.presence[j] == GONE:
@@ -230,84 +230,84 @@ def largest_misfit(state: RobustScoutState, options: RobustScoutOptions, k: int)
         if j != k and linear.status[j] == DOMINATED:  # the verdict on k rests on that on j
             least = min(least, state.survives[j])
         elif j != k and linear.excused[j] == 0:
-            least = min(least, misfit_of_pair(state, options, k, j, scout_linear.ESCAPES))
+            least = min(least, misfit_of_pair(state, constants, k, j, scout_linear.ESCAPES))
     return least
 
 
 @kernel
-def misfit_of_pair(state: RobustScoutState, options: RobustScoutOptions, k: int, j: int, route: int) -> float:
+def misfit_of_pair(state: RobustScoutState, constants: RobustScoutConstants, k: int, j: int, route: int) -> float:
     """The largest misfit with which the evidence of a pair reaches the threshold."""
     linear = state.linear
     L = linear.means.shape[1]
-    a, b = scout_linear.pair_variances(linear, options.linear, k, j)
+    a, b = scout_linear.pair_variances(linear, constants.linear, k, j)
     found = np.inf if route == BEATEN else 0.0
     if a < 0.0:  # equal by the model
         for metric in range(L):
-            found = max(found, 0.5 * options.linear.eps[metric])
+            found = max(found, 0.5 * constants.linear.eps[metric])
         return found
-    bias = scout_linear.bias_along(linear, options.linear, k, j)
+    bias = scout_linear.bias_along(linear, constants.linear, k, j)
     for metric in range(L):
-        sigma, rhos, prices = linear.sigma[metric], options.linear.rhos[metric], linear.log_prices[metric]
+        sigma, rhos, prices = linear.sigma[metric], constants.linear.rhos[metric], linear.log_prices[metric]
         lead = linear.means[k, metric] - linear.means[j, metric]
-        difference = -lead if route == BEATEN else lead + options.linear.eps[metric]
+        difference = -lead if route == BEATEN else lead + constants.linear.eps[metric]
         low, high = 0.0, max(difference, 0.0)  # the least difference that suffices lies between
         for _ in range(60):
             middle = 0.5 * (low + high)
-            if log_evidence_along(middle, a, b, sigma, rhos, prices) >= options.linear.threshold:
+            if log_evidence_along(middle, a, b, sigma, rhos, prices) >= constants.linear.threshold:
                 high = middle
             else:
                 low = middle
         room = (difference - high) / bias if bias > 0.0 else np.inf
         found = min(found, room) if route == BEATEN else max(found, room)
     for metric in range(L):
-        if not options.linear.sigma_known[metric]:  # with a larger misfit the bound on sigma would be larger too
-            found = min(found, options.linear.misfit[metric])
+        if not constants.linear.sigma_known[metric]:  # with a larger misfit the bound on sigma would be larger too
+            found = min(found, constants.linear.misfit[metric])
     return found
 
 
 @kernel
-def misfit_is_proven(state: RobustScoutState, options: RobustScoutOptions) -> bool:
+def misfit_is_proven(state: RobustScoutState, constants: RobustScoutConstants) -> bool:
     """Whether the arms' means are further from the model than the declared misfit allows, in some metric."""
     for metric in range(state.linear.means.shape[1]):
         usable = state.linear.sigma_bounded[metric] == 1 and state.linear.sigma[metric] > 0.0
-        if usable and evidence_of_misfit(state, options, metric) >= options.fit_threshold:
+        if usable and evidence_of_misfit(state, constants, metric) >= constants.fit_threshold:
             return True
     return False
 
 
 @kernel
-def evidence_of_misfit(state: RobustScoutState, options: RobustScoutOptions, metric: int) -> float:
+def evidence_of_misfit(state: RobustScoutState, constants: RobustScoutConstants, metric: int) -> float:
     """Log e-value against "some parameters explain every arm's mean up to the misfit".
 
     The least over the parameters of sum_k n_k^2 (|mean_k - x_k^T theta| - misfit)_+^2 / (2 sigma^2 (n_k + rho)), less
     1/2 sum_k log(1 + n_k / rho). Convex: Newton's method; where that does not get to the minimum nothing is claimed.
     """
     linear = state.linear
-    K, d = options.linear.contexts.shape
+    K, d = constants.linear.contexts.shape
     price = 0.0
     for k in range(K):
         price += 0.5 * math.log1p(linear.pulls[k] / FIT_SCALE)
     for i in range(d):
         state.parameters[i, 0] = linear.theta[i, metric]
-    value = cost_of_fit(state, options, metric, 0.0)
+    value = cost_of_fit(state, constants, metric, 0.0)
     for _ in range(50):
-        if value - price < options.fit_threshold:
+        if value - price < constants.fit_threshold:
             return value - price  # the minimum is lower still
         for i in range(d):
             state.fit_step[i, 0] = 0.0
             for j in range(i, d):
                 linear.shifted[i, j] = 0.0
         for k in range(K):
-            excess = residual(state, options, k, metric, 0.0)
+            excess = residual(state, constants, k, metric, 0.0)
             n = float(linear.pulls[k])
             if excess == 0.0 or n == 0.0:
                 continue
             weight = n * n / (n + FIT_SCALE)
             for i in range(d):
-                x = options.linear.contexts[k, i]
+                x = constants.linear.contexts[k, i]
                 state.fit_step[i, 0] += weight * excess * x
                 for j in range(i, d):
-                    linear.shifted[i, j] += weight * x * options.linear.contexts[k, j]
+                    linear.shifted[i, j] += weight * x * constants.linear.contexts[k, j]
         for i in range(d):
             linear.shifted[i, i] += 1e-9 * linear.gram[i, i]
         gradient = 0.0
@@ -318,32 +318,32 @@ def evidence_of_misfit(state: RobustScoutState, options: RobustScoutOptions, met
         if gradient <= 1e-7 * linear.sigma[metric]:
             return value - price
         length = 1.0
-        while length > 1e-6 and cost_of_fit(state, options, metric, length) > value:
+        while length > 1e-6 and cost_of_fit(state, constants, metric, length) > value:
             length *= 0.5
         for i in range(d):
             state.parameters[i, 0] += length * state.fit_step[i, 0]
-        value = cost_of_fit(state, options, metric, 0.0)
+        value = cost_of_fit(state, constants, metric, 0.0)
     return -np.inf
 
 
 @kernel
-def residual(state: RobustScoutState, options: RobustScoutOptions, k: int, metric: int, length: float) -> float:
+def residual(state: RobustScoutState, constants: RobustScoutConstants, k: int, metric: int, length: float) -> float:
     """What the parameters, a step further, leave unexplained of the mean of an arm beyond the misfit."""
     left = state.tabular.means[k, metric]
-    for i in range(options.linear.contexts.shape[1]):
-        left -= options.linear.contexts[k, i] * (state.parameters[i, 0] + length * state.fit_step[i, 0])
-    excess = abs(left) - options.linear.misfit[metric]
+    for i in range(constants.linear.contexts.shape[1]):
+        left -= constants.linear.contexts[k, i] * (state.parameters[i, 0] + length * state.fit_step[i, 0])
+    excess = abs(left) - constants.linear.misfit[metric]
     return math.copysign(excess, left) if excess > 0.0 else 0.0
 
 
 @kernel
-def cost_of_fit(state: RobustScoutState, options: RobustScoutOptions, metric: int, length: float) -> float:
+def cost_of_fit(state: RobustScoutState, constants: RobustScoutConstants, metric: int, length: float) -> float:
     """The sum that the parameters are to minimise, a step further."""
     total = 0.0
     for k in range(state.linear.pulls.shape[0]):
         n = float(state.linear.pulls[k])
         if n > 0.0:
-            total += n * n / (n + FIT_SCALE) * residual(state, options, k, metric, length) ** 2
+            total += n * n / (n + FIT_SCALE) * residual(state, constants, k, metric, length) ** 2
     return 0.5 * total / state.linear.sigma[metric] ** 2
 
 
@@ -360,13 +360,13 @@ def reopen(state: RobustScoutState) -> None:
 
 
 @allocating_kernel
-def verdicts(state: RobustScoutState, options: RobustScoutOptions) -> Verdicts:
+def verdicts(state: RobustScoutState, constants: RobustScoutConstants) -> Verdicts:
     """Estimates by measurement or by the model, whichever is narrower; the intervals all hold at once."""
-    measured = scout_tabular.verdicts(state.tabular, options.tabular)
+    measured = scout_tabular.verdicts(state.tabular, constants.tabular)
     linear = state.linear
     if state.rejected[0] == 1:
         return measured
-    modelled = scout_linear.verdicts(linear, options.linear)
+    modelled = scout_linear.verdicts(linear, constants.linear)
     estimates, radii = measured.estimates, measured.radii
     for k in range(radii.shape[0]):
         for metric in range(radii.shape[1]):
@@ -377,7 +377,7 @@ def verdicts(state: RobustScoutState, options: RobustScoutOptions) -> Verdicts:
 
 
 @kernel
-def done(state: RobustScoutState, options: RobustScoutOptions) -> bool:
+def done(state: RobustScoutState, constants: RobustScoutConstants) -> bool:
     """Whether every arm that is there has its verdict."""
     return state.linear.counters[N_UNDECIDED] == 0
 
@@ -393,7 +393,7 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
-    judge_anew=judge_anew,
+    judge_again=judge_again,
     accepts=Accepts(pending=True, unasked=True),
     each_sigma=True,
     assumes="means linear in the contexts up to a misfit of {misfit}",

@@ -51,7 +51,7 @@ PATIENCE = 0.1
 MOST_ARMS = 5000
 
 
-class ScoutOptions(NamedTuple):
+class ScoutConstants(NamedTuple):
     eps: FloatArray  # (L,)
     noise: IntArray  # (L,) what is known of it: SIGMA, NORMAL or BOUNDS
     sigma: FloatArray  # (K, L) where it is known
@@ -106,7 +106,7 @@ class ScoutState(NamedTuple):
 TOTAL, N_UNDECIDED, REFRESH_AT = 0, 1, 2
 
 
-def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[ScoutState, ScoutOptions]:
+def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[ScoutState, ScoutConstants]:
     """Fix the scales before the data, and start with every arm undecided."""
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
     if K > MOST_ARMS:
@@ -127,7 +127,7 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         log_doubtful = np.log(RESERVE * setup.shares)
     unknown = bool((noise == NORMAL).any())
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
-    options = ScoutOptions(
+    constants = ScoutConstants(
         eps=setup.eps.copy(),
         noise=noise.astype(np.int64),
         sigma=sigma,
@@ -176,19 +176,19 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         counters=np.array([0, K, 0], np.int64),
         mean_gap=np.zeros(1),
     )
-    return state, options
+    return state, constants
 
 
 @kernel
 def choose(
-    state: ScoutState, options: ScoutOptions, pending: IntArray, rng: np.random.Generator
+    state: ScoutState, constants: ScoutConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Every arm a few times (pilots, and what it takes to compare); then the most ambiguous pair's more telling arm."""
     K = state.pulls.shape[0]
-    for wanted in range(options.first_pulls):
+    for wanted in range(constants.first_pulls):
         for k in range(K):
             if is_there(state.presence[k]) and state.pulls[k] + pending[k] <= wanted:
-                return k, options.no_ticket
+                return k, constants.no_ticket
     arm, rival, least = -1, -1, np.inf
     silent, its_rival, n_there, total = -1, -1, 0, 0
     for k in range(K):
@@ -210,7 +210,7 @@ def choose(
                 continue
             if j >= 0 and progress > 0.0:  # what is on its way counts as if it said what the rest said
                 progress *= 1.0 + (pending[k] + pending[j]) / (state.pulls[k] + state.pulls[j])
-            progress -= options.thresholds[k]
+            progress -= constants.thresholds[k]
             if progress < least or arm < 0:
                 arm, rival, least = k, j, progress
     # these come first, but if that is of no avail they have no claim to more than an equal part of the samples
@@ -218,13 +218,13 @@ def choose(
         arm, rival = silent, its_rival
     if rival >= 0 and not is_there(state.presence[rival]):
         rival = -1
-    if rival >= 0 and gain(state, options, rival, pending) > gain(state, options, arm, pending):
+    if rival >= 0 and gain(state, constants, rival, pending) > gain(state, constants, arm, pending):
         arm = rival
-    return arm, options.no_ticket
+    return arm, constants.no_ticket
 
 
 @kernel
-def gain(state: ScoutState, options: ScoutOptions, arm: int, pending: IntArray) -> float:
+def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
     n = np.inf
     for metric in range(state.counts.shape[1]):
@@ -232,14 +232,14 @@ def gain(state: ScoutState, options: ScoutOptions, arm: int, pending: IntArray) 
     n += pending[arm]
     if n == 0.0:
         return np.inf
-    cost = cost_of(options.cost[arm], state.gaps[arm], state.mean_gap[0], options.regret_weight)
-    return options.noisiness[arm] / (n * (n + 1.0) * cost)
+    cost = cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
+    return constants.noisiness[arm] / (n * (n + 1.0) * cost)
 
 
 @kernel
 def update(
     state: ScoutState,
-    options: ScoutOptions,
+    constants: ScoutConstants,
     arm: int,
     ticket: FloatArray,
     outcome: FloatArray,
@@ -252,18 +252,18 @@ def update(
     for metric in range(outcome.shape[0]):
         if observed[metric]:
             enough = note_value(state.seen, state.n_seen, metric, outcome[metric]) or enough
-            if options.by_pilot > 0.0 and state.piloted[arm, metric] == 0:
+            if constants.by_pilot > 0.0 and state.piloted[arm, metric] == 0:
                 state.piloted[arm, metric] = 1
                 state.pilot[arm, metric] = outcome[metric]
             else:
-                count_in(state, options, arm, metric, outcome[metric])
+                count_in(state, constants, arm, metric, outcome[metric])
                 changed = True
     if enough:  # what was not relied on so far, of any arm, says something now
-        renew_all(state, options)
+        renew_all(state, constants)
     if not changed or state.status[arm] == DOMINATED or state.presence[arm] == GONE:
         return
     if not enough:
-        renew_pairs(state, options, arm)
+        renew_pairs(state, constants, arm)
     if state.counters[TOTAL] >= state.counters[REFRESH_AT]:
         refresh_gaps(state)
     for k in range(state.pulls.shape[0]):
@@ -273,15 +273,15 @@ def update(
         concerned = k == arm or (critical and state.pulls[arm] <= 4 * state.pulls[k])
         waits = state.status[k] == UNDECIDED and state.presence[k] != GONE
         if concerned and waits and state.counters[TOTAL] >= state.test_at[k]:
-            decide(state, options, k)
+            decide(state, constants, k)
 
 
 @kernel
-def pilots_are_in(state: ScoutState, options: ScoutOptions, k: int) -> bool:
+def pilots_are_in(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     """Whether all that are there, and came no later than k, have their pilots."""
-    if options.by_pilot > 0.0:
+    if constants.by_pilot > 0.0:
         for j in range(state.pulls.shape[0]):
-            if options.entered[j] <= options.entered[k] and is_there(state.presence[j]):
+            if constants.entered[j] <= constants.entered[k] and is_there(state.presence[j]):
                 for metric in range(state.pilot.shape[1]):
                     if state.piloted[j, metric] == 0:
                         return False
@@ -289,58 +289,58 @@ def pilots_are_in(state: ScoutState, options: ScoutOptions, k: int) -> bool:
 
 
 @kernel
-def scale_pilots(state: ScoutState, options: ScoutOptions, k: int) -> bool:
+def scale_pilots(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     """Work out how much the pilots of those that came no later than k differ; False: some, or all, are not in.
 
     Who left before its pilot leaves no hint to go by: then only what is shared evenly counts.
     """
     K, L = state.pilot.shape
-    if options.by_pilot == 0.0:
+    if constants.by_pilot == 0.0:
         return False
     for metric in range(L):
         mean, square, n = 0.0, 0.0, 0
         for j in range(K):
-            if options.entered[j] <= options.entered[k]:
+            if constants.entered[j] <= constants.entered[k]:
                 if state.piloted[j, metric] == 0:
                     return False
                 n += 1
                 mean += state.pilot[j, metric]
         mean /= n
         for j in range(K):
-            if options.entered[j] <= options.entered[k]:
+            if constants.entered[j] <= constants.entered[k]:
                 square += (state.pilot[j, metric] - mean) ** 2
         state.pilot_scale[metric] = math.sqrt(square / n)
     return True
 
 
 @kernel
-def renew_pair(state: ScoutState, options: ScoutOptions, k: int, j: int) -> None:
+def renew_pair(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> None:
     """Renew row k, column j of both matrices."""
     L = state.means.shape[1]
     beats, escapes = np.inf, -np.inf
     for metric in range(L):
         lead = state.means[j, metric] - state.means[k, metric]
-        beats = min(beats, evidence_bound(state, options, j, k, metric, lead))
-        escapes = max(escapes, evidence_bound(state, options, k, j, metric, options.eps[metric] - lead))
+        beats = min(beats, evidence_bound(state, constants, j, k, metric, lead))
+        escapes = max(escapes, evidence_bound(state, constants, k, j, metric, constants.eps[metric] - lead))
     state.beats[k, j] = beats
-    state.escapes[k, j] = escapes + log_share_to_escape(state, options, j)
+    state.escapes[k, j] = escapes + log_share_to_escape(state, constants, j)
 
 
 @kernel
-def log_share_to_escape(state: ScoutState, options: ScoutOptions, j: int) -> float:
+def log_share_to_escape(state: ScoutState, constants: ScoutConstants, j: int) -> float:
     """What it takes off the evidence that j is the one to be escaped."""
-    return options.log_doubtful[j] if state.presence[j] == DOUBTFUL else math.log(TO_ESCAPE)
+    return constants.log_doubtful[j] if state.presence[j] == DOUBTFUL else math.log(TO_ESCAPE)
 
 
 @kernel
-def renew_pairs(state: ScoutState, options: ScoutOptions, arm: int) -> None:
+def renew_pairs(state: ScoutState, constants: ScoutConstants, arm: int) -> None:
     """Renew all pairs of an arm, and who matters most to each arm."""
     for k in range(state.pulls.shape[0]):
         if k == arm or state.status[k] == DOMINATED or state.presence[k] == GONE:
             continue
         beat, escaped = state.beats[k, arm], state.escapes[k, arm]
-        renew_pair(state, options, arm, k)
-        renew_pair(state, options, k, arm)
+        renew_pair(state, constants, arm, k)
+        renew_pair(state, constants, k, arm)
         if state.status[k] == UNDECIDED:
             weaker = state.best[k] == arm and state.beats[k, arm] < beat
             easier = state.worst[k] == arm and state.escapes[k, arm] > escaped
@@ -353,13 +353,13 @@ def renew_pairs(state: ScoutState, options: ScoutOptions, arm: int) -> None:
 
 
 @kernel
-def renew_all(state: ScoutState, options: ScoutOptions) -> None:
+def renew_all(state: ScoutState, constants: ScoutConstants) -> None:
     """Renew all pairs, and who matters most to each arm."""
     K = state.pulls.shape[0]
     for k in range(K):
         for j in range(K):
             if j != k:
-                renew_pair(state, options, k, j)
+                renew_pair(state, constants, k, j)
         find_critical(state, k)
 
 
@@ -384,38 +384,38 @@ def make_critical(state: ScoutState, k: int, j: int) -> None:
 
 
 @kernel
-def decide(state: ScoutState, options: ScoutOptions, k: int) -> None:
+def decide(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
-    against_it = lacks_against(state, options, k)
+    against_it = lacks_against(state, constants, k)
     if against_it <= 0.0:
         eliminate(state, k, state.best[k])
         return
-    for_it = lacks_in_favour(state, options, k)
+    for_it = lacks_in_favour(state, constants, k)
     if for_it <= 0.0:
         accept(state, k)
         return
     lacking = min(against_it, for_it)
     if lacking < np.inf:
-        state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacking / options.thresholds[k])
+        state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacking / constants.thresholds[k])
 
 
 @kernel
-def lacks_against(state: ScoutState, options: ScoutOptions, k: int) -> float:
+def lacks_against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """What evidence lacks for eliminating k; infinite where the bounds show that it is far from it."""
-    best, threshold = state.best[k], options.thresholds[k]
-    if best < 0 or state.beats[k, best] < threshold or not pilots_are_in(state, options, k):
+    best, threshold = state.best[k], constants.thresholds[k]
+    if best < 0 or state.beats[k, best] < threshold or not pilots_are_in(state, constants, k):
         return np.inf
-    return threshold - against(state, options, k)
+    return threshold - against(state, constants, k)
 
 
 @kernel
-def lacks_in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
+def lacks_in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """What evidence lacks for accepting k; infinite where the bounds show that it is far from it."""
-    worst, threshold = state.worst[k], options.thresholds[k]
+    worst, threshold = state.worst[k], constants.thresholds[k]
     far = worst >= 0 and state.escapes[k, worst] < threshold
-    if far or not is_there(state.presence[k]) or not pilots_are_in(state, options, k):
+    if far or not is_there(state.presence[k]) or not pilots_are_in(state, constants, k):
         return np.inf
-    return threshold - in_favour(state, options, k)
+    return threshold - in_favour(state, constants, k)
 
 
 @kernel
@@ -437,75 +437,75 @@ def accept(state: ScoutState, k: int) -> None:
 
 
 @kernel
-def judge_anew(state: ScoutState, options: ScoutOptions) -> None:
+def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
     """Forget all verdicts and judge every arm by the statistics as they are, in whichever order the arms stand."""
     K = state.pulls.shape[0]
     state.counters[N_UNDECIDED] = 0
     for k in range(K):
         state.status[k], state.beaten_by[k], state.test_at[k] = UNDECIDED, -1, 0
         state.counters[N_UNDECIDED] += is_there(state.presence[k])
-    renew_all(state, options)
+    renew_all(state, constants)
     refresh_gaps(state)
     for k in range(K):
-        if state.presence[k] != GONE and lacks_against(state, options, k) <= 0.0:
+        if state.presence[k] != GONE and lacks_against(state, constants, k) <= 0.0:
             state.beaten_by[k] = state.best[k]
     for k in range(K):  # who is eliminated may have eliminated others all the same
         if state.beaten_by[k] >= 0:
             eliminate(state, k, state.beaten_by[k])
     for k in range(K):
-        if state.status[k] == UNDECIDED and lacks_in_favour(state, options, k) <= 0.0:
+        if state.status[k] == UNDECIDED and lacks_in_favour(state, constants, k) <= 0.0:
             accept(state, k)
 
 
 @kernel
-def joined(options: ScoutOptions, a: float, b: float) -> float:
+def joined(constants: ScoutConstants, a: float, b: float) -> float:
     """Log evidence of two hypotheses together: e-values may be added, of p-values the better one counts."""
-    return log_sum(a, b) if options.e_values else max(a, b)
+    return log_sum(a, b) if constants.e_values else max(a, b)
 
 
 @kernel
-def against(state: ScoutState, options: ScoutOptions, k: int) -> float:
+def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """Log evidence that k is not Pareto-optimal: the sum over j of w_j times min_l e(y_j - y_k).
 
     If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process. The
     weights were settled when k came, and by pilots: who comes or goes later changes none of them.
     """
     K, L = state.means.shape
-    by_pilots = scale_pilots(state, options, k)
+    by_pilots = scale_pilots(state, constants, k)
     norm, n_before = -np.inf, 0
     for j in range(K):
-        if j != k and options.entered[j] <= options.entered[k]:
+        if j != k and constants.entered[j] <= constants.entered[k]:
             n_before += 1
             if by_pilots:
-                norm = log_sum(norm, pilot_lead(state, options, j, k))
+                norm = log_sum(norm, pilot_lead(state, constants, j, k))
     total = -np.inf
     for j in range(K):
         if j == k or not is_there(state.presence[j]) or state.status[j] == DOMINATED or state.beats[k, j] <= 0.0:
             continue
         evidence = np.inf
         for metric in range(L):
-            evidence = min(evidence, pair_evidence(state, options, j, k, metric, 0.0, 0.0))
-        later = options.entered[j] - options.entered[k]
+            evidence = min(evidence, pair_evidence(state, constants, j, k, metric, 0.0, 0.0))
+        later = constants.entered[j] - constants.entered[k]
         if later > 0:
-            share = RESERVE * 0.5**later / options.companions[j]
+            share = RESERVE * 0.5**later / constants.companions[j]
         else:
-            share = (1.0 - options.by_pilot) / n_before
+            share = (1.0 - constants.by_pilot) / n_before
             if by_pilots:
-                share += options.by_pilot * math.exp(pilot_lead(state, options, j, k) - norm)
+                share += constants.by_pilot * math.exp(pilot_lead(state, constants, j, k) - norm)
             share *= THERE_WHEN_IT_CAME
         if share > 0.0:
-            total = joined(options, total, math.log(share) + evidence)
+            total = joined(constants, total, math.log(share) + evidence)
     return total
 
 
 @kernel
-def pilot_lead(state: ScoutState, options: ScoutOptions, j: int, k: int) -> float:
+def pilot_lead(state: ScoutState, constants: ScoutConstants, j: int, k: int) -> float:
     """By how much j led k in every metric in the pilots, in units of the noise; 0 where there is no scale to go by."""
     least = np.inf
     for metric in range(state.pilot.shape[1]):
         scale, lead = state.pilot_scale[metric], 0.0
-        if options.noise[metric] == SIGMA:
-            scale = math.sqrt(0.5 * (options.sigma[j, metric] ** 2 + options.sigma[k, metric] ** 2))
+        if constants.noise[metric] == SIGMA:
+            scale = math.sqrt(0.5 * (constants.sigma[j, metric] ** 2 + constants.sigma[k, metric] ** 2))
         if scale > 0.0:
             lead = (state.pilot[j, metric] - state.pilot[k, metric]) / scale
         least = min(least, lead)
@@ -513,21 +513,21 @@ def pilot_lead(state: ScoutState, options: ScoutOptions, j: int, k: int) -> floa
 
 
 @kernel
-def escape(state: ScoutState, options: ScoutOptions, k: int, j: int) -> float:
+def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
     """Log evidence that j is not better than k by eps everywhere: the mean over l of e(y_k + eps - y_j).
 
     Times the share with which j has to be escaped.
     """
     total = -np.inf
     for metric in range(state.means.shape[1]):
-        evidence = pair_evidence(state, options, k, j, metric, options.eps[metric], 0.0)
+        evidence = pair_evidence(state, constants, k, j, metric, constants.eps[metric], 0.0)
         if evidence > 0.0:  # below, it may be a mere bound
-            total = joined(options, total, evidence)
-    return total - math.log(state.means.shape[1]) + log_share_to_escape(state, options, j)
+            total = joined(constants, total, evidence)
+    return total - math.log(state.means.shape[1]) + log_share_to_escape(state, constants, j)
 
 
 @kernel
-def in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
+def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """Log evidence that k is within eps of optimal: the least over j of the mean over l of e(y_k + eps - y_j).
 
     If some j is better by more than eps in every metric, its mean over l is an e-process. Stops at the first j for
@@ -538,8 +538,8 @@ def in_favour(state: ScoutState, options: ScoutOptions, k: int) -> float:
         j = state.worst[k] if step < 0 else step  # the hardest first
         if j < 0 or j == k or state.status[j] == DOMINATED or state.presence[j] == GONE:
             continue
-        least = min(least, escape(state, options, k, j))
-        if least < options.thresholds[k]:
+        least = min(least, escape(state, constants, k, j))
+        if least < constants.thresholds[k]:
             break
     return least
 
@@ -564,19 +564,19 @@ def refresh_gaps(state: ScoutState) -> None:
 
 
 @allocating_kernel
-def verdicts(state: ScoutState, options: ScoutOptions) -> Verdicts:
+def verdicts(state: ScoutState, constants: ScoutConstants) -> Verdicts:
     """Means of what counts as evidence, with intervals that all hold at once with probability 1 - delta."""
     K, L = state.means.shape
     radii = np.full((K, L), np.inf)
     for k in range(K):
         for metric in range(L):
-            radii[k, metric] = radius(state, options, k, metric)
+            radii[k, metric] = radius(state, constants, k, metric)
     means = state.means.copy()
     return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
 
 
 @kernel
-def done(state: ScoutState, options: ScoutOptions) -> bool:
+def done(state: ScoutState, constants: ScoutConstants) -> bool:
     """Whether every arm that is there has its verdict."""
     return state.counters[N_UNDECIDED] == 0
 
@@ -587,7 +587,7 @@ KERNELS = Kernels(
     update=update,
     verdicts=verdicts,
     done=done,
-    judge_anew=judge_anew,
+    judge_again=judge_again,
     ranges={"counters": ("count", "arms", "count")},
     accepts=Accepts(pending=True, unasked=True, missing=True),
     each_sigma=True,

@@ -26,7 +26,7 @@ from .comparison import (
 )
 from .estimates import EXPLORING, FAR, KINDS, LABELS, SHOWN, SIGMA, THETA, Estimates
 from .parts import code_digest
-from .plan import FIGURES, FULL, Plan
+from .sizes import FIGURES, FULL, Sizes
 
 TITLES = {
     "fig1": "Figure 1: do the estimators converge on all arms?",
@@ -52,7 +52,7 @@ PRINTED = PFIwR().exploration
 
 
 def report(
-    plan: Plan,
+    sizes: Sizes,
     figures: Sequence[str],
     claims: Sequence[Claim],
     estimated: Estimates | None,
@@ -60,7 +60,7 @@ def report(
     missing: str | None = None,
 ) -> str:
     """Return the whole report as Markdown."""
-    parts = [_head(plan), _summary(claims, figures, missing)]
+    parts = [_head(sizes), _summary(claims, figures, missing)]
     for name in FIGURES:
         if name in figures:
             body = ""
@@ -76,7 +76,7 @@ def report(
                 f"## {TITLES[name]}",
                 f"**Not reproduced here:** {missing}\n\nThen run the same command again: what is finished is kept.",
             ]
-    parts.append(_setting(plan, estimated, compared))
+    parts.append(_setting(sizes, estimated, compared))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
@@ -99,7 +99,7 @@ def claim_text(claim: Claim) -> str:
     )
 
 
-def _head(plan: Plan) -> str:
+def _head(sizes: Sizes) -> str:
     text = (
         "# Reproduction report\n\n"
         "W. Kim, G. Iyengar, A. Zeevi: *Learning the Pareto Front Using Bootstrapped Observation Samples*. All "
@@ -108,15 +108,15 @@ def _head(plan: Plan) -> str:
         "beside it: *holds* if all checks pass, *holds in part* if some do, *does not hold* if none does. Numbers "
         f"after ± are standard errors (Monte-Carlo error); a difference counts if it is larger than {SURE:g} of them."
     )
-    if plan.quick:
+    if sizes.quick:
         text += (
-            f"\n\n> **A quick run**: {plan.experiments} experiments instead of {FULL.experiments:,}, {plan.runs} runs "
-            f"instead of {FULL.runs}, {len(plan.eps)} values of eps instead of {len(FULL.eps)}. Checks may fail for "
+            f"\n\n> **A quick run**: {sizes.experiments} experiments instead of {FULL.experiments:,}, {sizes.runs} runs "
+            f"instead of {FULL.runs}, {len(sizes.eps)} values of eps instead of {len(FULL.eps)}. Checks may fail for "
             "lack of precision alone, and fewer runs are easier to succeed in all of. For verdicts to rely on run it "
             "without --quick."
         )
-    elif (plan.experiments, plan.runs, plan.eps) != (FULL.experiments, FULL.runs, FULL.eps):
-        text += f"\n\n> **Not the paper's sizes**: {plan.experiments} experiments, {plan.runs} runs, eps {plan.eps}."
+    elif (sizes.experiments, sizes.runs, sizes.eps) != (FULL.experiments, FULL.runs, FULL.eps):
+        text += f"\n\n> **Not the paper's sizes**: {sizes.experiments} experiments, {sizes.runs} runs, eps {sizes.eps}."
     return text
 
 
@@ -247,7 +247,7 @@ def _rate(result: Result) -> str:
     return f"{hits} of {n} ({low:.3f} to {high:.3f})"
 
 
-def _setting(plan: Plan, estimated: Estimates | None, compared: Comparison | None) -> str:
+def _setting(sizes: Sizes, estimated: Estimates | None, compared: Comparison | None) -> str:
     from .. import __version__
 
     lines = ["## Setting"]
@@ -256,7 +256,7 @@ def _setting(plan: Plan, estimated: Estimates | None, compared: Comparison | Non
             f"Figures 1, 3 and 4: three arms whose contexts are the unit vectors, means {THETA}, normal noise with "
             f"standard deviation {SIGMA:g}. In rounds 1 to {EXPLORING} each arm is sampled with probability 1/3, and "
             "these are the exploration samples; after that only arm 1 is. All estimators see the same "
-            f"{plan.experiments:,} experiments. An experiment in which an arm is not sampled at all (probability below "
+            f"{sizes.experiments:,} experiments. An experiment in which an arm is not sampled at all (probability below "
             "1e-8) is drawn again."
         )
         lines.append("\n".join(f"- {kind.label}: {kind.constants}" for kind in KINDS))
@@ -275,10 +275,10 @@ def _setting(plan: Plan, estimated: Estimates | None, compared: Comparison | Non
             "is not excluded."
         )
     lines.append(
-        f"Seed {plan.seed}; paretoscout {__version__} (code {code_digest()}), Python {platform.python_version()}, "
+        f"Seed {sizes.seed}; paretoscout {__version__} (code {code_digest()}), Python {platform.python_version()}, "
         f"numpy {np.__version__}, numba {numba.__version__}. The same seed gives the same numbers, whatever the number "
         "of workers."
     )
-    quick = " --quick" if plan.quick else ""
-    lines.append(f"To run it again: `paretoscout reproduce all --seed {plan.seed}{quick} --out DIR`.")
+    quick = " --quick" if sizes.quick else ""
+    lines.append(f"To run it again: `paretoscout reproduce all --seed {sizes.seed}{quick} --out DIR`.")
     return "\n\n".join(lines)

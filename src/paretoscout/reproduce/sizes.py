@@ -8,7 +8,7 @@ FIGURES = ("fig1", "fig2", "fig3", "fig4")
 
 
 @dataclass(frozen=True)
-class Plan:
+class Sizes:
     """Sizes of the experiments. The defaults are the paper's."""
 
     experiments: int = 1000  # of each estimator
@@ -23,5 +23,5 @@ class Plan:
         return self.eps[0]
 
 
-FULL = Plan()
-QUICK = Plan(experiments=100, runs=50, eps=(0.06, 0.12, 0.18), quick=True)
+FULL = Sizes()
+QUICK = Sizes(experiments=100, runs=50, eps=(0.06, 0.12, 0.18), quick=True)
