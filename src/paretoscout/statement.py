@@ -146,18 +146,20 @@ def share(what: str, text: Any) -> float:
 class Units:
     """How values are turned into what algorithms compute in."""
 
-    logs: BoolArray  # (L,) whether a metric is compared by its logarithm
+    logs: BoolArray | None  # (L,) whether a metric is compared by its logarithm; None: none is
     signs: FloatArray  # (L,) 1 for max, -1 for min
     divisors: FloatArray  # (L,) what is 1 for the algorithm, on the scale on which the metric is compared
     eps: FloatArray  # (L,) for the algorithm
 
     def compared(self, values: FloatArray) -> FloatArray:
         """Turn values in the user's units (..., L) into those that are compared; NaN stays NaN."""
-        return np.where(self.logs, np.log(np.where(self.logs, values, 1.0)), values) if self.logs.any() else values
+        if self.logs is None:
+            return values
+        return np.where(self.logs, np.log(np.where(self.logs, values, 1.0)), values)
 
     def natural(self, values: FloatArray) -> FloatArray:
         """Turn compared values into the user's units."""
-        if not self.logs.any():
+        if self.logs is None:
             return values
         with np.errstate(over="ignore"):  # of an interval that says nothing yet
             return np.where(self.logs, np.exp(np.where(self.logs, values, 0.0)), values)
@@ -258,8 +260,9 @@ class Statement:
         """How values are turned into what algorithms compute in: what does not matter is 1, or `own_units`."""
         tolerated = np.array([metric.tolerance for metric in self.metrics])
         divisors = np.where((tolerated > 0) & (not self.own_units), tolerated, 1.0)
+        logs = np.array([metric.relative for metric in self.metrics])
         return Units(
-            np.array([metric.relative for metric in self.metrics]),
+            logs if logs.any() else None,
             np.array([metric.sign for metric in self.metrics]),
             divisors,
             tolerated / divisors,

@@ -192,8 +192,8 @@ class Kernels:
     # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
     judge_again: Callable[[Any, Any], None] | None = None
     # compared(state, constants, k, j): the lead of j over k, (L,), with the lower and the upper end of its interval, at
-    # the threshold of the verdict on k. nearest(state, constants, k): the rivals that this verdict rests or hangs on, and
-    # their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
+    # the threshold of the verdict on k. nearest(state, constants, k): the rivals that this verdict rests or hangs on,
+    # and their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
     compared: Callable[[Any, Any, int, int], tuple[FloatArray, FloatArray, FloatArray]] | None = None
     nearest: Callable[[Any, Any, int], list[tuple[int, float]]] | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size

@@ -110,9 +110,10 @@ def _head(sizes: Sizes) -> str:
     )
     if sizes.quick:
         text += (
-            f"\n\n> **A quick run**: {sizes.experiments} experiments instead of {FULL.experiments:,}, {sizes.runs} runs "
-            f"instead of {FULL.runs}, {len(sizes.eps)} values of eps instead of {len(FULL.eps)}. Checks may fail for "
-            "lack of precision alone, and fewer runs are easier to succeed in all of. For verdicts to rely on run it "
+            f"\n\n> **A quick run**: {sizes.experiments} experiments instead of {FULL.experiments:,}, {sizes.runs} "
+            f"runs instead of {FULL.runs}, {len(sizes.eps)} values of eps instead of {len(FULL.eps)}. Checks may fail "
+            "for lack of precision alone, and fewer runs are easier to succeed in all of. For verdicts to rely on run "
+            "it "
             "without --quick."
         )
     elif (sizes.experiments, sizes.runs, sizes.eps) != (FULL.experiments, FULL.runs, FULL.eps):
@@ -256,8 +257,8 @@ def _setting(sizes: Sizes, estimated: Estimates | None, compared: Comparison | N
             f"Figures 1, 3 and 4: three arms whose contexts are the unit vectors, means {THETA}, normal noise with "
             f"standard deviation {SIGMA:g}. In rounds 1 to {EXPLORING} each arm is sampled with probability 1/3, and "
             "these are the exploration samples; after that only arm 1 is. All estimators see the same "
-            f"{sizes.experiments:,} experiments. An experiment in which an arm is not sampled at all (probability below "
-            "1e-8) is drawn again."
+            f"{sizes.experiments:,} experiments. An experiment in which an arm is not sampled at all (probability "
+            "below 1e-8) is drawn again."
         )
         lines.append("\n".join(f"- {kind.label}: {kind.constants}" for kind in KINDS))
     if compared is not None:

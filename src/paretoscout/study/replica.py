@@ -140,6 +140,8 @@ class Replica:
         """Settle what follows from the settings."""
         self.units, self.columns = self.spec.asked.units, self.spec.columns
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
+        self.any_logs = bool(self.logs.any())
+        self._status: IntArray | None = None  # of the session, when it was last looked at
 
     def _index(self) -> None:
         """Settle what follows from the arms, and the questions that are being answered."""
@@ -391,20 +393,32 @@ class Replica:
         self._take_turns()
         if self.spec.guards and self.keeps_shares and self.session.done:
             self._doubt()
-        self._note_verdicts()
+        self._note_verdicts(arms_changed=event.kind == "arms")
         if self.told + self.imported >= self.next_look:
             self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
 
-    def _note_verdicts(self) -> None:
+    def _note_verdicts(self, arms_changed: bool = False) -> None:
         """Keep with which event each verdict came; it may be taken back, and come again."""
         if self.spec.practical:
             words: Sequence[str] = self.verdicts().verdicts
         else:
+            if not (arms_changed or self._status_changed()):
+                return
             status = self.session.verdicts().status
             words = [WORDS[status[self.place[arm]]] for arm in self.present]
         for arm, word in zip(self.present, words, strict=True):
             if self.reached.get(arm, ("undecided",))[0] != word:
                 self.reached[arm] = word, self.number
+
+    def _status_changed(self) -> bool:
+        """Whether a verdict may have changed: of scout a look at its state tells, and takes no time."""
+        status = getattr(self.session.state, "status", None)
+        if status is None or not self.keeps_shares:
+            return True
+        changed = self._status is None or not np.array_equal(status, self._status)
+        if changed:
+            self._status = status.copy()
+        return changed
 
     @property
     def _late_counts(self) -> bool:
@@ -563,7 +577,7 @@ class Replica:
 
     def _compared(self, values: FloatArray) -> FloatArray:
         """Outcomes (n, C) on the scales on which they are compared."""
-        return np.where(self.logs, np.log(np.where(self.logs, values, 1.0)), values) if self.logs.any() else values
+        return np.where(self.logs, np.log(np.where(self.logs, values, 1.0)), values) if self.any_logs else values
 
     def _for_session(self, values: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Outcomes (n, L) as the algorithm takes them, and which of them are there."""
