@@ -383,6 +383,9 @@ def test_a_guard_takes_options_out() -> None:
 def test_deleting_asks_first() -> None:
     ok(*NEW)
     assert run("delete", "study", given="n\n").exit_code == 130
+    unanswered = run("delete", "study", given="")
+    assert unanswered.exit_code == 2
+    assert "Nobody is there to answer: say --yes. Nothing was changed" in unanswered.output
     assert "study" in ok("studies")
     ok("delete", "study", "--yes")
     assert ok("studies") == ""

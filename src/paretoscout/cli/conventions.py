@@ -45,6 +45,19 @@ class Exit(IntEnum):
     INTERRUPTED = 130, "interrupted, by Ctrl-C or because you said no"
 
 
+def agreed(question: str) -> None:
+    """Ask before something is lost; a script that cannot answer must say --yes."""
+    try:
+        yes = click.confirm(question)
+    except click.Abort:  # Ctrl-C, or the end of the input
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise InvalidInput(f"{question} Nobody is there to answer: say --yes. Nothing was changed") from None
+    if not yes:
+        raise click.Abort
+
+
 @contextmanager
 def told_by_exit_codes() -> Iterator[None]:
     """Turn every error into a sentence and an exit code; only what nobody expected has a traceback."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shown import line
-from .conventions import Exit, pairs
+from .conventions import Exit, agreed, pairs
 from .options import JSON_HELP, found, load, storage_option, study_options
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def delete(name: str, yes: bool, storage: str) -> None:
             raise
         except ParetoscoutError:
             shown = "which cannot be read"
-        click.confirm(f"delete study {name!r} {shown}?", abort=True)
+        agreed(f"delete study {name!r} {shown}?")
     place.delete(name)
     click.echo(line(f"deleted: {name}"))
 
@@ -161,7 +161,7 @@ def repair(dropped: str | None, yes: bool, storage: str) -> None:
     if cut and not yes:
         for damage in cut:
             click.echo(f"{damage}")
-        click.confirm("drop these events and all that came after them in their studies?", abort=True)
+        agreed("drop these events and all that came after them in their studies?")
     beside = f"{place.address.path or 'paretoscout'}.dropped-{time.strftime('%Y%m%dT%H%M%S')}.jsonl"
     file = Path(dropped or beside)
     done, left = repaired(place, file, StudySpec.of_text) if cut else ([], damaged)
@@ -202,7 +202,7 @@ def restore(file: str, yes: bool, storage: str) -> None:
     place = _opened(storage)
     names = place.names()
     if names and not yes:
-        click.confirm(f"replace the {len(names)} studies in {storage}?", abort=True)
+        agreed(f"replace the {len(names)} {'study' if len(names) == 1 else 'studies'} in {storage}?")
     put_back(place, Path(file), StudySpec.of_text)
     click.echo(f"{storage}: {len(place.names())} studies restored from {file}")
 
