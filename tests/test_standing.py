@@ -78,7 +78,20 @@ def test_every_command_prints_the_same(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_bench_and_its_study_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same guarantee, limits and numbers, in milliseconds, from bench and from status."""
     monkeypatch.chdir(tmp_path)
-    shown = run("bench", "sleep 0.001", "sleep 0.02", "sleep 0.3", "-m", "time<=150", "-m", "rss", "--export", "x.json")
+    shown = run(
+        "bench",
+        "sleep 0.001",
+        "sleep 0.02",
+        "sleep 0.3",
+        "-m",
+        "time<=150",
+        "-m",
+        "rss",
+        "--budget",
+        "45",
+        "--export",
+        "x.json",
+    )
     bench = json.loads(Path("x.json").read_text())
     jsonschema.validate(bench, schema())
     del bench["bench"]
@@ -88,9 +101,9 @@ def test_a_bench_and_its_study_say_the_same(tmp_path: Path, monkeypatch: pytest.
     assert 1 < bench["options"][0]["estimates"]["time"]["value"] < 100
     assert [(each["kind"], each["reason"]) for each in bench["withdrawn"]] == [("guard", "breaks time <= 150 ms")]
     status = run("status", "--name", bench["name"])
-    for line in shown.splitlines():
-        if line.startswith(("sleep", "Guarantee")) and "are the front" not in line and "is the front" not in line:
-            assert line in status
+    rows = [line for line in shown.splitlines() if line.startswith("Guarantee") or any(mark in line for mark in "★◌×")]
+    assert len(rows) == 3
+    assert all(line in status for line in rows)
 
 
 def test_the_standing_of_an_earlier_event() -> None:
