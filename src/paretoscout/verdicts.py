@@ -220,7 +220,8 @@ class VerdictTable:
         """Return the counts in words: "3 front, 1 dominated; 812 samples"."""
         counted = Counter(self.verdicts)
         parts = [f"{counted[word]} {word}" for word in ("front", "dominated", "undecided") if counted[word]]
-        return ", ".join(parts) + f"; {int(self.counts.sum()):,} {self.counted}"
+        samples = int(self.counts.sum())
+        return ", ".join(parts) + f"; {samples:,} {self.counted if samples != 1 else self.counted.removesuffix('s')}"
 
 
 def _metric(metric: Metric) -> dict[str, Any]:
