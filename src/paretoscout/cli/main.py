@@ -92,7 +92,8 @@ def _problem_options(command: Any) -> Any:
             "--eps",
             multiple=True,
             metavar="[METRIC=]VALUE",
-            help="Difference that does not matter, for all metrics or by name. Default: the problem's own.",
+            help="Difference that does not matter, for all metrics or by name; a share such as time=2% where geometric "
+            "means are compared. Default: the problem's own.",
         ),
         click.option(
             "-m",
@@ -147,7 +148,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     from . import show
 
     stated = _problem(problem, what)
-    settings = values.algorithm(algorithm, stated.knows_sigma)
+    settings = values.algorithm(algorithm, stated.statement.knows_sigma)
     if not as_json:
         show.writable(out)
     run = _run(what)
@@ -175,7 +176,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
         if of_rows is not None:
             screen.print(f"{of_rows['says']}.", markup=False, soft_wrap=True)
         _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
-        if algorithm != "uniform" and (stated.knows_sigma or settings.sigma is not None):
+        if algorithm != "uniform" and (stated.statement.knows_sigma or settings.sigma is not None):
             *_, uniform = watch(stated, Uniform(sigma=settings.sigma), **run)
             least = "" if "undecided" not in uniform.verdicts else "more than "
             n = int(uniform.counts.sum())
@@ -232,7 +233,8 @@ def compare(
         if not chosen:
             raise InvalidInput(next(iter(refused.values())))
     else:
-        chosen, refused = [values.algorithm(text, stated.knows_sigma) for text in values.several(algorithms)], {}
+        known = stated.statement.knows_sigma
+        chosen, refused = [values.algorithm(text, known) for text in values.several(algorithms)], {}
     results, interrupted = [], False
     try:
         for settings in chosen:
@@ -322,7 +324,8 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
         raise UnknownName("problem", name, known.available())
     if not what["arm"] or not what["metrics"]:
         raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
-    metrics = values.metrics(what["metrics"])
+    # a share says how a metric is compared; other differences that do not matter belong to the run
+    metrics = values.metrics(what["metrics"], eps=[text for text in what["eps"] if text.endswith("%")])
     sigma = what["sigma"] or "each"
     return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, sigma=sigma, name=Path(name).stem)
 
@@ -348,7 +351,7 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
 def _run(what: dict[str, Any]) -> dict[str, Any]:
     """What is asked for, as `simulate` and `watch` take it."""
     return {
-        "eps": values.numbers("--eps", what["eps"]),
+        "eps": values.numbers("--eps", what["eps"], shares=True),
         **{name: what[name] for name in ("delta", "seed", "max_samples", "budget")},
         "goal": values.goal(what["goal"]),
     }
