@@ -268,11 +268,11 @@ def _parquet(study: Study, out: Path) -> None:
 
 
 def _markdown(study: Study) -> str:
-    from . import show
+    from ..verdicts import cells, front_first, headings
 
     standing = study.standing()
     table = standing.verdicts
-    rows = [show.headings(table), *(show.cells(table, k) for k in show.front_first(table))]
+    rows = [headings(table), *(cells(table, k) for k in front_first(table))]
     header, *escaped = ([markdown(text) for text in row] for row in rows)
     grid = markdown_table(header, escaped, rule=" --- ") + "\n"
     more = [f"Withdrawn: {markdown(f'{each.option} ({each.reason})')}\n" for each in standing.withdrawn]

@@ -160,6 +160,9 @@ class Study:
     def __repr__(self) -> str:
         return f"<Study {self.name!r}: {len(self.spec.arms)} arms, {len(self.spec.metrics)} metrics>"
 
+    def _repr_html_(self) -> str:
+        return self.standing()._repr_html_()
+
     # Asking and telling
 
     @overload
