@@ -12,8 +12,11 @@ from .shown import markup
 
 #: How the rows of a table look, by verdict; colours are those of the notebook, light or dark.
 LOOKS = {"front": "font-weight: 600", "dominated": "opacity: 0.65"}
-#: Of a cell: texts on the left, numbers on the right.
-CELL = 'style="text-align: {side}; vertical-align: top; padding: 0.25em 1.5em 0.25em 0; overflow-wrap: anywhere"'
+#: Texts are on the left and may be broken, numbers are on the right and may not.
+TEXT, NUMBER = (
+    f"vertical-align: top; padding: 0.25em 1.5em 0.25em 0; {how}"
+    for how in ("text-align: left; overflow-wrap: anywhere", "text-align: right; white-space: nowrap")
+)
 
 
 def page(
@@ -35,7 +38,7 @@ def page(
 
     def line_of(row: Sequence[str], tag: str, look: str = "") -> str:
         cells = (
-            f"<{tag} {CELL.format(side='left' if column < texts else 'right')}>{markup(text)}</{tag}>"
+            f'<{tag} style="{TEXT if column < texts else NUMBER}">{markup(text)}</{tag}>'
             for column, text in enumerate(row)
         )
         return f'<tr style="{LOOKS.get(look, "")}">{"".join(cells)}</tr>'
