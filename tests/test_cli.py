@@ -68,6 +68,17 @@ def unequal(path: Path) -> list[str]:
     return [str(path), "--arm", "option", "-m", "x", "-m", "y", "--eps", "0.2", "--max-samples", "30000"]
 
 
+def test_demo_with_an_eps_in_percent(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{arm},{time * np.exp(rng.normal(0, 0.01))}" for arm, time in (("a", 100), ("b", 200)) for _ in range(20)]
+    (tmp_path / "runs.csv").write_text("\n".join(["arm,time", *rows]))
+    arguments = ("demo", str(tmp_path / "runs.csv"), "--arm", "arm", "-m", "time:min", "--eps", "time=2%", "--json")
+    shown = json.loads(run(*arguments).output)
+    assert [option["verdict"] for option in shown["options"]] == ["front", "dominated"]
+    assert shown["guarantee"]["tolerated"] == shown["rows"]["guarantee"]["tolerated"] == {"time": "2%"}
+    assert shown["options"][0]["estimates"]["time"]["value"] == pytest.approx(100, rel=0.02)
+
+
 def test_demo_says_what_it_assumes_and_what_the_rows_prove(tmp_path: Path) -> None:
     """A demo draws from the rows and takes their means for true; analyze does not, and knows less of c."""
     file = unequal(tmp_path / "runs.csv")
@@ -176,6 +187,9 @@ def test_lists() -> None:
         (["demo", "s5", "--eps", "much"], "--eps must be a number or METRIC=NUMBER, got 'much'"),
         (["demo", "s5", "--eps", "0.1", "--eps", "metric 1=0.1"], "not both"),
         (["demo", "s5", "--eps", "speed=1"], "unknown metric 'speed'"),
+        (["demo", "s5", "--eps", "2%"], "eps of metric 'metric 1' must be a number, for it is compared by differences"),
+        (["demo", "s5", "--goal", "practical"], "goal 'practical' is for studies, analyze and bench"),
+        (["compare", "s5", "--goal", "practical"], "goal 'practical' is for studies, analyze and bench"),
         (["demo", "s5", "--algorithm", "pfi"], "unknown algorithm 'pfi'"),
         (["compare", "s5", "--algorithms", "pfiwr:explore=1"], "SETTING=VALUE with one of sigma, exploration"),
         (["compare", "s5", "--algorithms", "pfiwr:exploration=-1"], "exploration of PFIwR must be"),

@@ -6,8 +6,10 @@ import csv
 import inspect
 import io
 import json
+import math
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -278,6 +280,103 @@ def test_yaml_is_an_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     done = run("create", "study.yaml")
     assert done.exit_code == 2
     assert "pip install 'paretoscout[yaml]'" in done.output
+
+
+STATED = """
+title: "Which one?"
+arms: [{arm: a, x: 1, price: 2}, {arm: b, x: 2, price: 3}]
+metrics:
+  time: {direction: min, eps: 2%, unit: ms}
+  rate: {direction: max, scale: log}
+contexts: x
+model: linear
+theta_max: 3
+cost: price
+sigma: 0.1
+goal: practical
+"""
+
+
+def test_all_settings_of_a_study_can_be_stated(folder: Path) -> None:
+    """In YAML and by options: the same study."""
+    (folder / "study.yaml").write_text(STATED)
+    made = ok("create", "study.yaml")
+    assert "question: Which one?" in made
+    assert (
+        "time: smaller is better; up to 2% does not matter; geometric means are compared; sigma 0.1 of its log" in made
+    )
+    assert "model: means linear in the contexts" in made
+    assert "not used" not in made
+    assert "cost of a measurement: from 2 to 3" in made
+    (folder / "arms.csv").write_text("arm,x,price\na,1,2\nb,2,3\n")
+    what = ["arms.csv", "-m", "time:min", "-m", "rate", "--eps", "time=2%", "--unit", "time=ms", "--scale", "rate=log"]
+    how = ["--context", "x", "--model", "linear", "--theta-max", "3", "--sigma", "0.1", "--goal", "practical"]
+    assert ok("create", *what, *how, "--cost", "price", "--title", "Which one?") == made
+    assert ok("create", *what, *how, "--cost", "a=2", "--cost", "b=3", "--title", "Which one?") == made
+    assert ok("status").startswith("Which one?\n")
+
+
+def test_options_are_added_with_their_costs() -> None:
+    costs = [f"--cost={arm}={cost}" for cost, arm in enumerate(TRUTH, 1)]
+    ok(*KNOWN, *costs)
+    lacks = run("add-arm", "new")
+    assert lacks.exit_code == 2
+    assert "cost of arms must be given as in the study" in lacks.output
+    ok("add-arm", "new", "newer", "--cost", "7")
+    ok("add-arm", "newest", "--cost", "newest=9")
+    with ps.Study.load(storage=STORAGE).log.reading() as replica:
+        assert replica.session.setup.cost.tolist() == [1, 2, 3, 7, 7, 9]
+
+
+def test_a_value_too_small_to_be_measured() -> None:
+    ok(*KNOWN, "--goal", "practical")
+    one, two, three = (str(trial["trial"]) for trial in read("ask", "-n", "3", "--json"))
+    ok("tell", one, "quality=0.8", "cost<1")
+    ok("tell", two, "-", given='{"quality": 0.9, "cost": {"below": 3}}')
+    ok("tell", "-", given=f"{three} quality=0.7 cost<2\n")
+    rows = read("status", "--json")["options"]
+    assert [row["estimates"]["cost"]["censored"] for row in rows] == [True, True, True]
+    assert [row["estimates"]["quality"]["censored"] for row in rows] == [False, False, False]
+
+
+TIMES = {"a": (100.0, 0.7), "b": (200.0, 0.9), "c": (150.0, 0.6)}  # ms, quality: c is dominated by a
+
+
+def test_a_metric_in_percent_is_shown_in_its_own_unit_everywhere(folder: Path) -> None:
+    rng = random.Random(0)
+    rows = [
+        (arm, time * math.exp(rng.gauss(0, 0.01)), rng.gauss(quality, 0.01))
+        for _ in range(20)
+        for arm, (time, quality) in TIMES.items()
+    ]
+    (folder / "runs.csv").write_text("\n".join(["arm,time,quality", *(f"{a},{t},{q}" for a, t, q in rows)]))
+    metrics = ["-m", "time:min", "-m", "quality", "--eps", "time=2%", "--eps", "quality=0.05", "--unit", "time=ms"]
+    ok("create", *(f"--arm={arm}" for arm in TIMES), *metrics, "--guard", "time <= 500")
+    ok("import", "runs.csv")
+    shown = ok("status")
+    assert "up to 2% of time and 0.05 of quality" in shown
+    assert re.search(r"a +★ front +(99|100)\.\d* ±", shown)
+    for known in (
+        read("status", "--json"),
+        read("export", "--json"),
+        read("analyze", "runs.csv", "--arm", "arm", *metrics, "--json"),
+        read("analyze", "runs.csv", "--arm", "arm", *metrics, "--goal", "practical", "--json"),
+    ):
+        assert known["guarantee"]["tolerated"] == {"time": "2%", "quality": "0.05"}
+        assert known["metrics"][0]["eps"] == "2%"
+        assert [option["verdict"] for option in known["options"]] == ["front", "front", "dominated"]
+        for option in known["options"]:
+            time = option["estimates"]["time"]
+            mean = math.exp(sum(math.log(t) for a, t, _ in rows if a == option["option"]) / 20)  # the geometric one
+            assert time["value"] == pytest.approx(mean)
+            assert time["low"] < TIMES[option["option"]][0] < time["high"]
+    assert "time better by 5" in ok("explain", "c")
+    assert 0.4 < read("explain", "c", "--json")["margins"]["time"] < 0.6
+    exported = list(csv.DictReader(io.StringIO(ok("export"))))
+    assert [float(row["time"]) for row in exported] == [time for _, time, _ in rows]
+    assert [row["values"]["time"] for row in read("export", "--format", "json")] == [time for _, time, _ in rows]
+    ok("plot", "--out", "front.svg")
+    assert "time (ms)" in (folder / "front.svg").read_text()
 
 
 def test_import_takes_all_rows_or_none(folder: Path) -> None:
@@ -569,6 +668,20 @@ def test_the_loop_in_the_help_is_the_one_in_the_readme() -> None:
         ([*NEW, "--guard", "latency < 3"], "a guard must read like 'latency <= 200', got 'latency < 3'"),
         ([*NEW, "--lease", "soon"], "--lease must be a time such as 90, 90s, 30m, 2h or 1d, got 'soon'"),
         ([*NEW, "--goal", "all"], "goal must be 'front', 'cover', 'practical' or a number"),
+        ([*NEW[:-2], "--eps", "x%"], "eps of metric 'quality' must be a number or a percentage such as '2%', got 'x%'"),
+        ([*NEW, "--scale", "cost=log"], "eps of metric 'cost' must be a share such as '2%' where its scale is 'log'"),
+        ([*NEW, "--scale", "cost=cubic"], "scale of metric 'cost' must be 'linear' or 'log', got 'cubic'"),
+        ([*NEW, "--scale", "log"], "--scale must be written METRIC=log, got 'log'"),
+        ([*NEW, "--sigma", "2%"], "--sigma must be a number or METRIC=NUMBER, got '2%'"),
+        ([*NEW, "--cost", "price"], "--cost must be a number or ARM=NUMBER, got 'price'"),
+        ([*NEW, "--cost", "3"], "--cost must be written ARM=NUMBER for each option, got '3'"),
+        ([*NEW, "--cost", "small=3"], "cost of a study must be given for every arm, got none of 'large'"),
+        ([*NEW, "--model", "linear"], "model of a study must be 'none' where contexts are not given"),
+        (["tell", "0", "cost<1", "--storage", "there.db"], "needs a study with goal='practical'"),
+        (
+            ["tell", "0", "cost<none", "--storage", "there.db"],
+            "'cost' in outcome of trial 0 must be a number, got 'none'",
+        ),
         ([*NEW, "--arm", "small"], "names of arms must differ, got 'small' twice"),
         ([*NEW, "--algorithm", "multi-pfi"], "sigma of a study"),
         ([*NEW, "--context", "size"], "contexts of a study must be columns of a frame"),

@@ -30,7 +30,7 @@ from paretoscout.errors import (
 )
 from paretoscout.storage import Event, MemoryStorage, storage_of
 from paretoscout.storage.sql import SQLStorage
-from paretoscout.study import Study, Trial
+from paretoscout.study import Below, Study, Trial
 from paretoscout.study import log as log_module
 from paretoscout.study.replica import OUTCOMES, Replica
 from paretoscout.study.spec import Guard
@@ -1206,6 +1206,19 @@ def test_bad_contexts_are_refused(contexts: list[str], message: str) -> None:
         ({"algorithm": Scout(sigma=1.0)}, "sigma of a study must be given to the study, not to its algorithm"),
         ({"guards": ["latency under 3"]}, "a guard must read like"),
         ({"contexts": ["x"]}, "contexts of a study must be columns of a frame"),
+        ({"cost": [1.0, 2.0]}, "cost of a study must be 3 numbers, one per arm, got"),
+        ({"cost": 2.0}, "cost of a study must be 3 numbers, one per arm, got 2.0"),
+        ({"cost": [1.0, 0.0, 1.0]}, "cost of a study must be above 0, got 0"),
+        ({"cost": [1.0, math.nan, 1.0]}, "cost of a study must be finite, got nan"),
+        ({"cost": "price"}, "cost of a study must be a column of a frame of arms, or numbers, got 'price'"),
+        ({"cost": {"a": 1, "b": 2}}, "cost of a study must be given for every arm, got none of 'c'"),
+        ({"cost": {"a": 1, "b": 2, "c": 3, "d": 4}}, "unknown arm in cost of a study: 'd'"),
+        ({"model": "cubic"}, "model of a study must be 'none', 'linear' or 'logistic', got 'cubic'"),
+        ({"model": "linear"}, "model of a study must be 'none' where contexts are not given, got 'linear'"),
+        ({"theta_max": -1.0}, "theta_max of a study must be a finite number at least 0, got -1.0"),
+        ({"title": "two\nlines"}, "title of a study must be one line"),
+        ({"title": 3}, "title of a study must be a non-empty text, got 3"),
+        ({"metrics": [ps.Metric("time", "min", eps="2%")], "guards": ["time <= 0"]}, "must be above 0 on a log scale"),
     ],
 )
 def test_bad_settings_are_refused(how: dict[str, Any], message: str) -> None:
@@ -1234,6 +1247,55 @@ def test_settings_survive_the_storage(database: str) -> None:
     )
     assert Study.load(storage=database).spec == study.spec
     assert type(study.spec.metrics[0].eps) is float
+
+
+def told_cost(study: Study) -> list[float]:
+    """What the algorithm is told that a sample of each arm costs."""
+    with study.log.reading() as replica:
+        return np.broadcast_to(replica.session.setup.cost, len(replica.present)).tolist()
+
+
+def test_costs_reach_the_algorithm_and_stay(database: str) -> None:
+    frame = {"arm": ["a", "b", "c"], "price": [1.0, 2.5, 4.0]}
+    study = new(database, arms=frame, cost="price", title="Which one, for the price?")
+    assert told_cost(study) == [1.0, 2.5, 4.0]
+    assert new(database, cost={"c": 4, "b": 2.5, "a": 1}, title=study.spec.title).spec == study.spec
+    for cost, message in (
+        (None, "cost of arms must be given as in the study"),
+        ([0.0], "cost of a study must be above 0, got 0"),
+        ([1.0, 2.0], "cost of a study must be 1 numbers, one per arm"),
+        ({"e": 1.0}, "unknown arm in cost of a study: 'e'"),
+    ):
+        refuses(study, InvalidInput, message, partial(study.add_arms, ["d"], cost=cost))
+    study.add_arms(["d"], cost=[8])
+    again = Study.load(storage=database)
+    assert told_cost(again) == told_cost(study) == [1.0, 2.5, 4.0, 8.0]
+    assert again.standing().title == again.standing().as_dict()["title"] == "Which one, for the price?"
+    without = new()
+    assert told_cost(without) == [1.0, 1.0, 1.0]
+    refuses(without, InvalidInput, "cost of arms must be left out", lambda: without.add_arms(["d"], cost=[1.0]))
+
+
+def test_a_model_reaches_the_algorithm_and_stays(database: str) -> None:
+    frame = {"arm": ["a", "b", "c"], "x": [1.0, 2.0, 4.0]}
+    new(database, arms=frame, contexts=["x"], model="linear", theta_max=3.0)
+    with Study.load(storage=database).log.reading() as replica:
+        setup = replica.session.setup
+    assert setup.explained
+    assert setup.theta_max == 3.0
+    assert setup.link == "identity"
+
+
+def test_values_too_small_to_be_measured_need_the_goal_that_knows_of_them() -> None:
+    study = new()
+    trial = study.ask()
+    below = {"quality": 1.0, "cost": Below(2.0)}
+    refuses(study, NotSupported, "'cost' in outcome of trial 0 must be a number", lambda: study.tell(trial, below))
+    practical = new(goal="practical")
+    practical.tell(practical.ask(), below)
+    estimates = practical.standing().as_dict()["options"][0]["estimates"]
+    assert estimates["cost"]["censored"]
+    assert not estimates["quality"]["censored"]
 
 
 def test_sigma_known_for_some_metrics_counts_as_unknown() -> None:

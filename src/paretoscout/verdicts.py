@@ -15,6 +15,8 @@ from .guarantee import Guarantee, difference
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
+from .notebook import page, picture
+from .shown import MARKS, heading
 from .statement import Metric, Statement
 
 WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated"}
@@ -223,6 +225,20 @@ class VerdictTable:
         samples = int(self.counts.sum())
         return ", ".join(parts) + f"; {samples:,} {self.counted if samples != 1 else self.counted.removesuffix('s')}"
 
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self, head: str = "", notes: Sequence[str] = ()) -> str:
+        """Return what a notebook shows: the verdicts as a picture, and as a table below it."""
+        drawing = picture("front", self) if np.isfinite(self.widths).all(axis=1).any() else ""
+        said = [] if drawing else [self.tally(), f"Guarantee: {self.guarantee}"]  # the picture says it
+        warned = [f"Warning: {warning}" for warning in self.warnings]
+        order = front_first(self)
+        rows = [headings(self), *(cells(self, k) for k in order)]
+        notes = [*said, *filter(None, [self.remark]), *warned, *notes]
+        looks = [self.verdicts[k] for k in order]
+        return page(head, rows, notes, texts=2, looks=looks, drawing=drawing)
+
 
 def _metric(metric: Metric) -> dict[str, Any]:
     return {
@@ -234,3 +250,30 @@ def _metric(metric: Metric) -> dict[str, Any]:
         "exact": metric.exact,
         "scale": metric.scale,
     }
+
+
+def headings(table: VerdictTable) -> list[str]:
+    """What stands above the columns of a table of verdicts."""
+    metrics = [heading(metric.name, metric.unit) for metric in table.metrics]
+    return ["option", "verdict", *metrics, "n", *([] if table.survives is None else ["rests on"])]
+
+
+def front_first(table: VerdictTable) -> list[int]:
+    """The arms by their verdicts, then by the first metric, best first."""
+    sign, order = table.metrics[0].sign, list(MARKS)
+    return sorted(range(len(table.arms)), key=lambda k: (order.index(table.verdicts[k]), -sign * table.estimates[k, 0]))
+
+
+def cells(table: VerdictTable, k: int) -> list[str]:
+    """One line of a table of verdicts."""
+    verdict = table.verdicts[k]
+    mark = MARKS[verdict]
+    words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[verdict]
+    rival = table.rivals[k] if verdict != "front" else None
+    return [
+        table.arms[k],
+        f"{mark} {words} {rival}" if rival else f"{mark} {verdict}",
+        *(table.value(k, metric) for metric in range(len(table.metrics))),
+        f"{int(table.counts[k]):,}",
+        *([] if table.survives is None else [table.rests_on(k)]),
+    ]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..guarantee import difference
+from ..notebook import picture
 from ..shown import MARKS, cell, heading, markdown, markdown_table, markup
 from ..statement import Metric
 from ..verdicts import VerdictTable
@@ -173,29 +174,13 @@ def as_html(campaign: Campaign) -> str:
     return PAGE.format(
         title=f"Worth having{so_far}: {len(table.front)} of {len(table.arms)} options",
         summary=markup(sentence(table, campaign.plan.sources)),
-        picture=_svg(campaign),
+        picture=picture("front", table),
         head=head,
         body=body,
         guarantee=markup(str(table.guarantee)),
         commands=commands,
         remarks=remarks,
     )
-
-
-def _svg(campaign: Campaign) -> str:
-    """The picture as a drawing within the page; nothing where matplotlib is missing."""
-    from ..errors import MissingExtra
-
-    try:
-        from .. import plots
-
-        figure = plots.front(verdicts(campaign))
-    except MissingExtra:
-        return ""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
 
 
 PAGE = """<!doctype html>

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 KEYS = (
     "name",
+    "title",
     "arms",
     "contexts",
+    "model",
+    "theta_max",
+    "cost",
     "metrics",
     "sigma",
     "guards",
@@ -31,7 +35,7 @@ KEYS = (
     "goal",
     "budget",
 )
-METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact")
+METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale")
 
 
 def read(path: Path) -> dict[str, Any]:

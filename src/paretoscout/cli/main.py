@@ -92,7 +92,8 @@ def _problem_options(command: Any) -> Any:
             "--eps",
             multiple=True,
             metavar="[METRIC=]VALUE",
-            help="Difference that does not matter, for all metrics or by name. Default: the problem's own.",
+            help="Difference that does not matter, for all metrics or by name; a share such as time=2% where geometric "
+            "means are compared. Default: the problem's own.",
         ),
         click.option(
             "-m",
@@ -232,10 +233,8 @@ def compare(
         if not chosen:
             raise InvalidInput(next(iter(refused.values())))
     else:
-        chosen, refused = (
-            [values.algorithm(text, stated.statement.knows_sigma) for text in values.several(algorithms)],
-            {},
-        )
+        known = stated.statement.knows_sigma
+        chosen, refused = [values.algorithm(text, known) for text in values.several(algorithms)], {}
     results, interrupted = [], False
     try:
         for settings in chosen:
@@ -325,7 +324,8 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
         raise UnknownName("problem", name, known.available())
     if not what["arm"] or not what["metrics"]:
         raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
-    metrics = values.metrics(what["metrics"])
+    # a share says how a metric is compared; other differences that do not matter belong to the run
+    metrics = values.metrics(what["metrics"], eps=[text for text in what["eps"] if text.endswith("%")])
     sigma = what["sigma"] or "each"
     return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, sigma=sigma, name=Path(name).stem)
 
@@ -351,7 +351,7 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
 def _run(what: dict[str, Any]) -> dict[str, Any]:
     """What is asked for, as `simulate` and `watch` take it."""
     return {
-        "eps": values.numbers("--eps", what["eps"]),
+        "eps": values.numbers("--eps", what["eps"], shares=True),
         **{name: what[name] for name in ("delta", "seed", "max_samples", "budget")},
         "goal": values.goal(what["goal"]),
     }

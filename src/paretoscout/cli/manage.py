@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shown import line
+from . import values
 from .conventions import Exit, agreed, pairs
 from .options import JSON_HELP, found, load, storage_option, study_options
 
@@ -22,10 +23,24 @@ if TYPE_CHECKING:
 @click.argument("arms", nargs=-1, required=True, metavar="ARM...")
 @click.option("--context", "contexts", multiple=True, metavar="NAME=VALUE", help="What is known of the option.")
 @click.option(
+    "--cost",
+    "costs",
+    multiple=True,
+    metavar="[ARM=]NUMBER",
+    help="What one measurement costs, for all that are added or by name, where the study has costs.",
+)
+@click.option(
     "--without-looking", is_flag=True, help="Declare that the outcomes so far were no reason to add just these."
 )
 @study_options
-def add_arm(arms: tuple[str, ...], contexts: tuple[str, ...], without_looking: bool, storage: str, name: str) -> None:
+def add_arm(
+    arms: tuple[str, ...],
+    contexts: tuple[str, ...],
+    costs: tuple[str, ...],
+    without_looking: bool,
+    storage: str,
+    name: str,
+) -> None:
     """Add options, new ones or such as were withdrawn. What was measured so far stays.
 
     Once there are outcomes that is refused, unless you declare that they were no reason to add these: what was measured
@@ -34,7 +49,8 @@ def add_arm(arms: tuple[str, ...], contexts: tuple[str, ...], without_looking: b
     study = load(storage, name)
     known = pairs("--context", contexts, "NAME=VALUE")
     stated = {"arm": list(arms), **{key: [value] * len(arms) for key, value in known.items()}} if known else arms
-    study.add_arms(stated, looked=not without_looking)
+    cost = values.numbers("--cost", costs, of="arm")
+    study.add_arms(stated, looked=not without_looking, cost=[cost] * len(arms) if isinstance(cost, float) else cost)
     click.echo(study.verdicts().tally())
 
 

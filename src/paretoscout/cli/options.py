@@ -83,14 +83,23 @@ def metric_options(command: Any) -> Any:
             "--sigma",
             multiple=True,
             metavar="[METRIC=]VALUE",
-            help="Standard deviation of the noise, if you know it. [default: unknown, and the noise is normal]",
+            help="Standard deviation of the noise, if you know it (with --scale log: that of the logarithm). "
+            "[default: unknown, and the noise is normal]",
         ),
         click.option("--unit", "units", multiple=True, metavar="METRIC=UNIT", help="Shown behind numbers."),
         click.option(
             "--eps",
             multiple=True,
             metavar="[METRIC=]VALUE",
-            help="Difference that does not matter, for all metrics or by name. [default: 0]",
+            help="Difference that does not matter, for all metrics or by name; a share such as time=2% compares "
+            "geometric means. [default: 0]",
+        ),
+        click.option(
+            "--scale",
+            "scales",
+            multiple=True,
+            metavar="METRIC=log",
+            help="Compare a metric above 0 by ratios of geometric means, not by differences of means.",
         ),
         click.option(
             "-m",
@@ -105,9 +114,21 @@ def metric_options(command: Any) -> Any:
     return command
 
 
+def goal_option(command: Any) -> Any:
+    """What is asked for."""
+    return click.option(
+        "--goal",
+        default="front",
+        show_default=True,
+        metavar="front|cover|practical|NUMBER",
+        help="All optimal options; some that come within eps of all of them; all but those that are pointless beside "
+        "another one; or so many of the optimal ones.",
+    )(command)
+
+
 def measured(what: dict[str, Any]) -> dict[str, Any]:
     """Return what `metric_options` were given, as `Study` and `analyze` take it."""
-    stated = {name: what[name] for name in ("eps", "units", "bounds", "exact")}
+    stated = {name: what[name] for name in ("eps", "units", "bounds", "exact", "scales")}
     metrics = values.metrics(what["metrics"], **stated)
     sigma = values.numbers("--sigma", what["sigma"])
     return {

@@ -18,8 +18,9 @@ import click
 
 from ..errors import InvalidInput
 from ..shown import cell, line, markdown, markdown_table
+from . import values
 from .conventions import Exit
-from .options import JSON_HELP, load, measured, metric_options, study_options, time_option, waiting
+from .options import JSON_HELP, goal_option, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -267,11 +268,11 @@ def _parquet(study: Study, out: Path) -> None:
 
 
 def _markdown(study: Study) -> str:
-    from . import show
+    from ..verdicts import cells, front_first, headings
 
     standing = study.standing()
     table = standing.table
-    rows = [show.headings(table), *(show.cells(table, k) for k in show.front_first(table))]
+    rows = [headings(table), *(cells(table, k) for k in front_first(table))]
     header, *escaped = ([markdown(text) for text in row] for row in rows)
     grid = markdown_table(header, escaped, rule=" --- ") + "\n"
     more = [f"Withdrawn: {markdown(f'{each.option} ({each.reason})')}\n" for each in standing.withdrawn]
@@ -282,6 +283,7 @@ def _markdown(study: Study) -> str:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--arm", required=True, metavar="COLUMN", help="Which column names the option.")
 @metric_options
+@goal_option
 @click.option(
     "--long",
     metavar="metric=COLUMN,value=COLUMN",
@@ -308,7 +310,7 @@ def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: b
         raise InvalidInput("analyze must have at least one metric: -m NAME[:min|:max]")
     if out is not None:
         show.writable(out)
-    how = {name: what[name] for name in ("time", "seed")}
+    how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed")}}
     table: VerdictTable = judge(read_csv(file), arm, **measured(what), **_long(long), **how)
     if as_json:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))

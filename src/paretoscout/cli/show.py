@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import InvalidInput
-from ..shown import MARKS, heading, line
-from ..simulation.results import Summary
-from ..verdicts import VerdictTable
+from ..shown import line
+from ..simulation.results import HEADINGS, Summary
+from ..verdicts import VerdictTable, cells, front_first, headings
 
 _STYLES = {"front": "bold green", "undecided": "yellow", "dominated": "dim"}
 
@@ -40,33 +39,6 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 
 
-def headings(table: VerdictTable) -> list[str]:
-    """What stands above the columns of a table of verdicts."""
-    metrics = [heading(metric.name, metric.unit) for metric in table.metrics]
-    return ["option", "verdict", *metrics, "n", *([] if table.survives is None else ["rests on"])]
-
-
-def front_first(table: VerdictTable) -> list[int]:
-    """The arms by their verdicts, then by the first metric, best first."""
-    sign, order = table.metrics[0].sign, list(MARKS)
-    return sorted(range(len(table.arms)), key=lambda k: (order.index(table.verdicts[k]), -sign * table.estimates[k, 0]))
-
-
-def cells(table: VerdictTable, k: int) -> list[str]:
-    """One line of a table of verdicts."""
-    verdict = table.verdicts[k]
-    mark = MARKS[verdict]
-    words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[verdict]
-    rival = table.rivals[k] if verdict != "front" else None
-    return [
-        table.arms[k],
-        f"{mark} {words} {rival}" if rival else f"{mark} {verdict}",
-        *(table.value(k, metric) for metric in range(len(table.metrics))),
-        f"{int(table.counts[k]):,}",
-        *([] if table.survives is None else [table.rests_on(k)]),
-    ]
-
-
 def plain(name: str) -> Text:
     """A name as it is: neither markup ("[red]") nor control characters do anything."""
     return Text(line(name))
@@ -75,25 +47,13 @@ def plain(name: str) -> Text:
 def comparison_table(summaries: Sequence[Summary]) -> Table:
     """Algorithms side by side: samples, regret, how often they were right; red where that is too seldom."""
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    grid.add_column("algorithm", overflow="fold")
-    for title in ("samples", "regret", "success"):
+    grid.add_column(HEADINGS[0], overflow="fold")
+    for title in HEADINGS[1:]:
         grid.add_column(title, justify="right", no_wrap=True)
     for summary in summaries:
-        low, high = summary.success_interval
-        grid.add_row(
-            plain(summary.label),
-            f"{summary.samples_mean:,.0f} {_interval(summary.samples_interval)}",
-            f"{summary.regret_mean:,.1f} {_interval(summary.regret_interval)}",
-            f"{summary.success_rate:.3f} ({low:.3f}–{high:.3f})" + ("" if summary.stopped_rate == 1 else " *"),
-            style="red" if high < summary.promised else "",
-        )
+        seldom = summary.success_interval[1] < summary.promised
+        grid.add_row(*map(plain, summary.cells()), style="red" if seldom else "")
     return grid
-
-
-def _interval(interval: tuple[float, float]) -> str:
-    low, high = interval
-    digits = 0 if high >= 100 else 1
-    return f"({low:,.{digits}f}–{high:,.{digits}f})" if math.isfinite(low) else "(–)"
 
 
 def writable(picture: Path) -> None:

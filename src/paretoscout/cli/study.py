@@ -15,7 +15,7 @@ from ..errors import InvalidInput, NotSupported, UnknownName
 from ..shown import line
 from . import values
 from .conventions import Exit, pairs, seconds
-from .options import JSON_HELP, found, load, measured, metric_options, study_options, time_option, waiting
+from .options import JSON_HELP, found, goal_option, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
     from ..study import Study, Trial
@@ -53,13 +53,28 @@ NOT_MEASURED = "none"
     help="In which order outcomes count; told: how long it takes has nothing to do with the outcome.",
 )
 @click.option("--budget", type=click.IntRange(min=1), help="Measurements there are in all. [default: no limit]")
+@goal_option
 @click.option(
-    "--goal",
-    default="front",
-    show_default=True,
-    metavar="front|cover|NUMBER",
-    help="All optimal options, some that come within eps of all of them, or so many of them.",
+    "--cost",
+    multiple=True,
+    metavar="ARM=NUMBER|COLUMN",
+    help="What one measurement of an option costs, for each; or the column of the CSV file that says it. "
+    "[default: the same for all]",
 )
+@click.option(
+    "--model",
+    type=click.Choice(["none", "linear", "logistic"]),
+    default="none",
+    show_default=True,
+    help="You state that the means are exactly linear in the contexts; or, of outcomes 0 or 1, their log odds.",
+)
+@click.option(
+    "--theta-max",
+    type=float,
+    metavar="NUMBER",
+    help="Largest norm of the model's parameters, in units of eps. [default: unknown]",
+)
+@click.option("--title", default="", metavar="QUESTION", help="The question that the study answers.")
 @study_options
 @click.pass_context
 def create(
@@ -69,11 +84,12 @@ def create(
 
     \b
     paretoscout create --arm small --arm large -m quality:max -m cost:min --eps quality=0.02 --eps cost=0.1
-    paretoscout create arms.csv -m quality -m latency:min --guard 'latency <= 200'
+    paretoscout create arms.csv -m quality -m latency:min --eps latency=2% --guard 'latency <= 200'
     paretoscout create study.yaml
 
-    A YAML file has the keys arms, metrics, and if need be name, contexts, sigma, guards, delta, algorithm, seed, lease,
-    give_up, at_give_up, order, goal, budget. Making the same study again changes nothing.
+    A YAML file has the keys arms, metrics, and if need be name, title, contexts, model, theta_max, cost, sigma, guards,
+    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget. Making the same study again changes
+    nothing.
     """  # noqa: D301 - click wants the character itself
     from ..study import Study
     from .described import read
@@ -89,14 +105,16 @@ def create(
     else:
         if not what["metrics"]:
             raise InvalidInput("a study must have at least one metric: -m NAME[:min|:max]")
+        stated = _arms(file, arms)
         settings = {
-            "arms": _arms(file, arms),
+            "arms": stated,
+            "cost": _cost(what["cost"], stated),
             **measured(what),
             "lease": seconds("--lease", what["lease"]),
             "give_up": values.give_up(what["give_up"]),
             "at_give_up": _silence(what["at_give_up"]),
             "goal": values.goal(what["goal"]),
-            **{key: what[key] for key in ("seed", "budget", "order")},
+            **{key: what[key] for key in ("seed", "budget", "order", "model", "theta_max", "title")},
         }
     study = Study(**settings, storage=storage, name=name)
     for fact in _about(study):
@@ -128,31 +146,53 @@ def _arms(file: Path | None, arms: tuple[str, ...]) -> Any:
     return read_csv(file)
 
 
+def _cost(texts: Sequence[str], arms: Any) -> Any:
+    """Read ARM=NUMBER for each option, or the name of a column of their file."""
+    if not texts:
+        return None
+    if len(texts) == 1 and isinstance(arms, dict) and (texts[0] in arms or "=" not in texts[0]):
+        return texts[0]
+    costs = values.numbers("--cost", texts, of="arm")
+    if not isinstance(costs, dict):
+        raise InvalidInput(f"--cost must be written ARM=NUMBER for each option, got {texts[0]!r}")
+    return costs
+
+
 def _about(study: Study) -> list[str]:
     """What was made, in words."""
     from ..guarantee import difference
 
     spec = study.spec
     lines = [f"study {study.name!r} in {_where(study)}: {len(spec.arms)} options, delta {spec.delta:g}"]
+    if spec.title:
+        lines.append(f"  question: {spec.title}")
     for position, metric in enumerate(spec.metrics):
         unit = f" {metric.unit}" if metric.unit else ""
         better = "larger" if metric.direction == "max" else "smaller"
         sigma = spec.sigma[position]
-        known = "noise unknown" if sigma is None else f"sigma {sigma:g}{unit}"
+        known = (
+            "noise unknown" if sigma is None else f"sigma {sigma:g}{' of its logarithm' if metric.relative else unit}"
+        )
         if sigma is None and metric.bounds is not None:
             known = f"from {metric.bounds[0]:g} to {metric.bounds[1]:g}{unit}"
         if sigma is None and metric.bounds is None and not metric.exact:
             known += f", taken as normal (a rate, a score or a count? --bounds {metric.name}=LOW,HIGH)"
         small = difference(metric.tolerance, metric)
-        lines.append(f"  {metric.name}: {better} is better; up to {small} does not matter; {known}")
+        ratios = "; geometric means are compared" if metric.relative else ""
+        lines.append(f"  {metric.name}: {better} is better; up to {small} does not matter{ratios}; {known}")
     lines += [f"  guard: {spec.limit(guard)}" for guard in spec.guards]
     if spec.features:
         lines.append(f"  contexts: {', '.join(spec.features)}")
-        if not dict(spec.settings).get("model"):
+        if spec.asked.model != "none":
+            lines.append(f"  model: {'means' if spec.asked.model == 'linear' else 'log odds'} linear in the contexts")
+        elif not dict(spec.settings).get("model"):
             lines.append(
                 "  contexts are kept but not used: for that, e.g. --algorithm scout:model=robust:misfit=0.1 (the "
                 "misfit: how far from linear the means may be)"
             )
+    if spec.asked.cost is not None:
+        costs = spec.asked.cost
+        lines.append(f"  cost of a measurement: from {costs.min():g} to {costs.max():g}")
     if spec.budget is not None:
         lines.append(f"  budget: {spec.budget:,} measurements")
     return lines
@@ -203,7 +243,7 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
 
 @click.command(short_help="Give the outcome of a trial, or of many.")
 @click.argument("trial", metavar="TRIAL|-")
-@click.argument("outcome", nargs=-1, metavar="[METRIC=VALUE]...")
+@click.argument("outcome", nargs=-1, metavar="[METRIC=VALUE|METRIC<VALUE]...")
 @click.option("--failed", metavar="REASON", help="The measurement failed: it is asked again.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print how many trials were asked and told, and whether all is decided."
@@ -214,6 +254,7 @@ def tell(trial: str, outcome: tuple[str, ...], failed: str | None, as_json: bool
 
     \b
     paretoscout tell 12 quality=0.86 cost=1.6
+    paretoscout tell 12 time=31 'rss<6.9'          too small to be measured; in JSON {"rss": {"below": 6.9}}
     ./measure gpt-b | paretoscout tell 12 -        METRIC=VALUE ..., or one JSON object
     paretoscout tell 12 --failed 'out of memory'
     ./measure-all | paretoscout tell -             many: lines TRIAL METRIC=VALUE ..., TRIAL failed REASON, or JSON
@@ -248,20 +289,32 @@ def _trial(text: Any) -> int:
 
 
 def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
-    """Read METRIC=VALUE ..., in words or in one text, or a JSON object."""
+    """Read METRIC=VALUE or METRIC<VALUE ..., in words or in one text, or a JSON object."""
+    from ..study import Below
+
     if isinstance(given, str) and given.lstrip().startswith("{"):
         row: dict[str, Any] = values.json_of(given, where)
+        for name, value in row.items():
+            if isinstance(value, dict) and list(value) == ["below"]:
+                row[name] = Below(value["below"])
         return row
-    words = given.split() if isinstance(given, str) else given
+    words, below = [], set()
+    for word in given.split() if isinstance(given, str) else given:
+        name, sign, value = word.rpartition("<")
+        if sign and "=" not in value:  # names may have either in them: the last one counts
+            below.add(name)
+            words.append(f"{name}={value}")
+        else:
+            words.append(word)
     if not words:
         raise InvalidInput(f"{where} must be METRIC=VALUE for each metric, got nothing")
-    texts = pairs(where, words, "METRIC=VALUE")
     numbers: dict[str, Any] = {}
-    for name, text in texts.items():
+    for name, text in pairs(where, words, "METRIC=VALUE").items():
         try:
-            numbers[name] = None if text == NOT_MEASURED else float(text)
+            number = None if text == NOT_MEASURED and name not in below else float(text)
         except ValueError:
             raise InvalidInput(f"{name!r} in {where} must be a number, got {text!r}") from None
+        numbers[name] = Below(number) if name in below and number is not None else number
     return numbers
 
 

@@ -46,17 +46,23 @@ def json_of(text: str, where: str) -> Any:
         raise InvalidInput(f"{where} must be JSON with finite numbers, but: {problem}") from None
 
 
-def numbers(option: str, texts: Sequence[str]) -> Any:
-    """Read [METRIC=]NUMBER: one number for all metrics, or {metric: number}; None where nothing is written."""
-    values: dict[str, float] = {}
+def numbers(option: str, texts: Sequence[str], *, of: str = "metric", shares: bool = False) -> Any:
+    """Read [METRIC=]NUMBER: one number for all metrics, or {metric: number}; None where nothing is written.
+
+    of: what is named, if not a metric. shares: a percentage will do as well, and stays a text.
+
+    >>> numbers("--eps", ["time=2%", "quality=0.1"], shares=True)
+    {'time': '2%', 'quality': 0.1}
+    """
+    values: dict[str, Any] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            values[name] = float(number)
+            values[name] = number if shares and number.endswith("%") else float(number)
         except ValueError:
-            raise InvalidInput(f"{option} must be a number or METRIC=NUMBER, got {text!r}") from None
+            raise InvalidInput(f"{option} must be a number or {of.upper()}=NUMBER, got {text!r}") from None
     if "" in values and len(values) > 1:
-        raise InvalidInput(f"{option} must be one number for all metrics or METRIC=NUMBER for each, not both")
+        raise InvalidInput(f"{option} must be one number for all {of}s or {of.upper()}=NUMBER for each, not both")
     return values.get("", values) if values else None
 
 
@@ -67,12 +73,13 @@ def metrics(
     units: Sequence[str] = (),
     bounds: Sequence[str] = (),
     exact: Sequence[str] = (),
+    scales: Sequence[str] = (),
 ) -> list[Metric]:
-    """Return the metrics that are written as -m, --eps, --unit, --bounds and --exact."""
+    """Return the metrics that are written as -m, --eps, --unit, --bounds, --exact and --scale."""
     from ..statement import Metric
 
     stated = [Metric(*direction_of(text)) for text in texts]
-    eps_of = numbers("--eps", eps)
+    eps_of = numbers("--eps", eps, shares=True)
     if eps_of is not None and not isinstance(eps_of, Mapping):
         eps_of = dict.fromkeys([metric.name for metric in stated], eps_of)
     more: dict[str, dict[str, Any]] = {
@@ -80,6 +87,7 @@ def metrics(
         "unit": pairs("--unit", units, "METRIC=UNIT"),
         "bounds": {name: _two(text) for name, text in pairs("--bounds", bounds, "METRIC=LOW,HIGH").items()},
         "exact": dict.fromkeys(exact, True),
+        "scale": pairs("--scale", scales, "METRIC=log"),
     }
     names = [metric.name for metric in stated]
     for given in more.values():
@@ -112,7 +120,7 @@ def give_up(text: Any) -> Any:
 
 
 def goal(text: Any) -> Any:
-    """Read front, cover or a number of arms."""
+    """Read front, cover, practical or a number of arms."""
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 20 else text
 
 

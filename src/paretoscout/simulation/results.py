@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ import numpy as np
 from ..errors import UnreadableFile
 from ..files import pack, unpack
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
+from ..notebook import page, picture
+
+#: Above the columns of a table of summaries.
+HEADINGS = ("algorithm", "samples", "regret", "success")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,9 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result {self.label} on {self.problem}: {len(self.samples)} replicates>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().html(picture("compare", self))
 
     def summary(self) -> Summary:
         """Return means, medians and rates with their 95% intervals."""
@@ -131,11 +139,36 @@ class Summary:
             for name, value in asdict(self).items()
         }
 
+    def cells(self) -> list[str]:
+        """Return one line of a table of summaries, for people to read, see `HEADINGS`."""
+        low, high = self.success_interval
+        return [
+            self.label,
+            f"{self.samples_mean:,.0f} {_interval(self.samples_interval)}",
+            f"{self.regret_mean:,.1f} {_interval(self.regret_interval)}",
+            f"{self.success_rate:.3f} ({low:.3f}–{high:.3f})" + ("" if self.stopped_rate == 1 else " *"),
+        ]
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self, drawing: str = "") -> str:
+        """Return what a notebook shows: a table, below a drawing if there is one."""
+        notes = ["means over the replicates, with 95% intervals"]
+        if self.stopped_rate < 1:
+            notes.append("* some replicates ran into max_samples; these count as failures")
+        return page(self.head, [HEADINGS, self.cells()], notes, texts=1, drawing=drawing)
+
+    @property
+    def head(self) -> str:
+        """What was run, and how often."""
+        interrupted = f" (of {self.asked}: interrupted)" if self.asked > self.replicates else ""
+        return f"{self.label} on {self.problem}, {self.replicates} replicates{interrupted}"
+
     def __str__(self) -> str:
         low, high = self.success_interval
         lines = [
-            f"{self.label} on {self.problem}, {self.replicates} replicates"
-            + (f" (of {self.asked}: interrupted)" if self.asked > self.replicates else ""),
+            self.head,
             f"  samples  {_with_interval(self.samples_mean, self.samples_interval)}, median {self.samples_median:,.0f}",
             f"  regret   {_with_interval(self.regret_mean, self.regret_interval)}, median {self.regret_median:,.1f}",
             f"  success  {self.success_rate:.3f} (95% interval {low:.3f} to {high:.3f}; asked for {self.promised:g})",
@@ -169,6 +202,12 @@ def _mean_interval(values: IntArray | FloatArray, level: float = 0.95) -> tuple[
         return float("-inf"), float("inf")
     half = float(t.ppf(0.5 + level / 2.0, n - 1)) * float(values.std(ddof=1)) / n**0.5
     return mean - half, mean + half
+
+
+def _interval(interval: tuple[float, float]) -> str:
+    low, high = interval
+    digits = 0 if high >= 100 else 1
+    return f"({low:,.{digits}f}–{high:,.{digits}f})" if math.isfinite(low) else "(–)"
 
 
 def _with_interval(mean: float, interval: tuple[float, float]) -> str:

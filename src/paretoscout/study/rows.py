@@ -50,12 +50,18 @@ class Rows:
         for name in values:
             if name not in self.columns:
                 raise UnknownName(f"metric in {where}:", name, self.columns)
-        plain = {name: value.value if isinstance(value, Below) else value for name, value in values.items()}
+        below = [name for name in self.columns if isinstance(values.get(name), Below)]
+        if below and not self.spec.practical:
+            raise NotSupported(
+                f"{below[0]!r} in {where} must be a number: a value that is only known to be below one needs a study "
+                "with goal='practical'"
+            )
+        plain = {name: value.value if name in below else value for name, value in values.items()}
         row = [
             None if plain.get(name) is None else checks.number(f"{name!r} in {where}", plain[name])
             for name in self.columns
         ]
-        return row, [name for name in self.columns if isinstance(values.get(name), Below)]
+        return row, below
 
     def check(
         self, row: Sequence[float | None], where: str, accepts: Accepts, whole: Row | None = None, more: bool = False

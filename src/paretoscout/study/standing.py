@@ -182,6 +182,12 @@ class Standing:
             "unguarded": list(self.unguarded),
         }
 
+    def _repr_html_(self) -> str:
+        notes = [f"Withdrawn: {each.option} ({each.reason})" for each in self.withdrawn]
+        if self.budget is not None:
+            notes.append(f"Budget: {self.spent:,} of {self.budget:,} measurements")
+        return self.table.html(self.title or self.name, notes)
+
     def as_json(self, indent: int | None = 2) -> str:
         """Return it as JSON, a text."""
         return json.dumps(self.as_dict(), indent=indent, allow_nan=False)

@@ -195,6 +195,9 @@ class Study:
     def __repr__(self) -> str:
         return f"<Study {self.name!r}: {len(self.spec.arms)} arms, {len(self.spec.metrics)} metrics>"
 
+    def _repr_html_(self) -> str:
+        return self.standing()._repr_html_()
+
     # Asking and telling
 
     @overload
@@ -233,10 +236,10 @@ class Study:
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
         """Take in the outcome of a trial: a number for each metric; None for one that was not measured.
 
-        `Below(6.9)` is a value too small to be measured: at most so large. What is left out is told later, and the
-        trial stays open until then. The same outcome again changes nothing;
-        another one for the same trial is an error, and so is a trial that was never asked. The outcome of a trial that
-        failed, or was given up, is kept, but is no evidence.
+        What is left out is told later, and the trial stays open until then. Where the goal is "practical", `Below(6.9)`
+        is a value too small to be measured: at most so large. The same outcome again changes nothing; another one for
+        the same trial is an error, and so is a trial that was never asked. The outcome of a trial that failed, or was
+        given up, is kept, but is no evidence.
         """
         self.tell_many([(trial, values)])
 
@@ -660,6 +663,9 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
     if isinstance(cost, str):
         raise InvalidInput(f"cost of a study must be a column of a frame of arms, or numbers, got {cost!r}")
     if isinstance(cost, Mapping):
+        for name in cost:
+            if name not in names:
+                raise UnknownName("arm in cost of a study:", name, names)
         if lacking := [name for name in names if name not in cost]:
             raise InvalidInput(f"cost of a study must be given for every arm, got none of {lacking[0]!r}")
         cost = [cost[name] for name in names]
