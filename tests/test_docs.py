@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import PATIENCE
 
-from paretoscout import algorithms
+from paretoscout import Study, algorithms
 from paretoscout.cli.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -141,3 +141,15 @@ def test_the_tables_of_the_page_of_algorithms_are_as_generated() -> None:
         assert row[1] == record.kind
         assert row[3] == ("yes" if record.guarantees else "no")
         assert row[4].rstrip(" |") == record.paper
+
+
+def test_the_guide_names_every_key_of_the_json_of_a_standing() -> None:
+    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+
+    def first_cells(heading: str) -> set[str]:
+        rows = page.split(f"| {heading} | what it is |\n|---|---|\n")[1].split("\n\n")[0].splitlines()
+        return {name for row in rows for name in re.findall(r"`(\w+)", row.split(" | ")[0])}
+
+    said = Study(["a", "b"], {"quality": "max"}, sigma=0.1, storage="memory").standing().as_dict()
+    assert first_cells("key") == {*said, "remaining"}
+    assert first_cells("key of `options[]`") == set(said["options"][0])

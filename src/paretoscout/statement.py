@@ -41,12 +41,13 @@ class Metric:
 
     name: what people call it.
     direction: "max" if larger is better, "min" if smaller is; "maximize" and "minimize" mean the same.
-    eps: the difference that does not matter, in the metric's own unit; or a share of the value: "2%".
+    eps: the difference that does not matter: a number in the metric's own unit, or a percentage such as "2%".
     unit: shown behind numbers.
-    bounds: the lowest and the highest value there can be; an outcome beyond them is an error.
-    exact: a number that is the same in all measurements of an option is certain: sizes, prices.
-    scale: "linear": options are compared by the difference of their means; "log": by the ratio of their geometric
-        means, for values above 0 such as times. An eps in percent implies it, and it takes no other eps.
+    bounds: the lowest and the highest value there can be. An outcome beyond them is an error.
+    exact: whether a number that is the same in all measurements of an option is certain, such as a size or a price.
+    scale: how options are compared. "linear": by the difference of their means. "log": by the ratio of their geometric
+        means; values must be above 0, such as times. An eps in percent implies "log", and "log" takes no other eps.
+        Estimates, intervals and limits are in the metric's own unit with both.
 
     >>> Metric("latency", "min", eps=5, unit="ms").tolerance
     5.0

@@ -70,9 +70,9 @@ def front(
     """Draw each arm as a named confidence box, the front as a staircase, and undecided arms hatched.
 
     table: what is proven of each arm.
-    x, y: names of the metrics to show; the first two unless told otherwise. One metric alone gives a list of intervals.
-    path: where to save, ending in .png or .svg.
-    title: instead of the counts of verdicts.
+    x, y: names of the metrics to show. None: the first two. One metric alone gives a list of intervals.
+    path: where to save the picture, ending in .png or .svg. None: nowhere.
+    title: shown above the picture. None: how many verdicts there are of each kind.
     """
     data = front_data(table, x, y)
     draw = _plane if len(data.axes) == 2 else _intervals

@@ -36,8 +36,8 @@ def available() -> dict[str, str]:
 def load(name: str, *, sigma: Any = None) -> Problem:
     """Return a built-in problem, or one made of a data set that is on this machine; nothing is downloaded.
 
-    sigma: another noise scale. Where noise is simulated, one number, one per metric, or one per arm and metric (K, L);
-    where rows are replayed, what is assumed of them: "each", "largest" or "unknown", see `table`.
+    sigma: another noise scale. Where noise is simulated: one number, one per metric, or one per arm and metric (K, L).
+    Where rows are replayed: what is assumed of them, "each", "largest" or "unknown", see `table`.
 
     >>> load("s5")
     <Problem 's5': 5 arms, 2 metrics, 3 features>

@@ -27,14 +27,16 @@ def gaussian(
     cost: Any = None,
     name: str = "gaussian",
 ) -> Problem:
-    """State a problem by the true means of its arms; samples are normal around them.
+    """Make a problem from the true means of its arms; samples are normal around them.
 
-    means: (K, L), larger is better unless `directions` says otherwise.
-    sigma: noise scale, one number, one per metric, or one per arm and metric (K, L); of the logarithm where a metric is
-    compared in percent.
-    contexts: (K, d) features; they need not explain the means.
-    names: of the arms; directions: "min"/"max", one or one per metric; metrics: names, or `Metric` objects.
-    cost: what one sample of each arm costs, in any unit; None: all the same.
+    means: (K, L), in the metrics' own units; geometric means where a metric is compared in percent.
+    sigma: noise scale: one number, one per metric, or one per arm and metric (K, L). For a metric that is compared in
+    percent it is the noise scale of the logarithm.
+    contexts: (K, d) features. They need not explain the means.
+    names: of the arms.
+    directions: "max" (the default) or "min", one for all metrics or one per metric.
+    metrics: names, or `Metric` objects.
+    cost: what one sample of each arm costs, in any unit. None: all the same.
 
     >>> gaussian([[3.0, 20], [5.0, 90]], sigma=[0.5, 4], names=["small", "large"], directions=["max", "min"])
     <Problem 'gaussian': 2 arms, 2 metrics>
@@ -64,11 +66,11 @@ def linear(
     cost: Any = None,
     name: str = "linear",
 ) -> Problem:
-    """State a problem whose means are exactly linear in the arms' features: contexts (K, d) @ theta (d, L).
+    """Make a problem whose means are exactly linear in the arms' features: contexts (K, d) @ theta (d, L).
 
-    Where a metric is compared in percent, the logarithm of its geometric mean is.
+    For a metric that is compared in percent, the logarithms of its geometric means are linear.
 
-    sigma: noise scale, one number, one per metric, or one per arm and metric (K, L).
+    sigma: noise scale: one number, one per metric, or one per arm and metric (K, L). The rest is as in `gaussian`.
 
     >>> linear([[1, 0], [0, 1], [0.5, 0.5]], theta=[[1, 0], [0, 1]], sigma=0.1)
     <Problem 'linear': 3 arms, 2 metrics, 2 features>
@@ -103,10 +105,11 @@ def logistic(
     cost: Any = None,
     name: str = "logistic",
 ) -> Problem:
-    """State a problem whose outcomes are 0 or 1, with probability 1 / (1 + exp(-z)) of a 1, z = contexts @ theta.
+    """Make a problem whose outcomes are 0 or 1: a 1 has probability 1 / (1 + exp(-z)), with z = contexts @ theta.
 
-    For things that happen or not: bought, healed, crashed. contexts (K, d) are the arms' features, theta is (d, L).
-    sigma is 0.5, which holds for all such outcomes, and every metric has the bounds 0 and 1.
+    It is for things that happen or do not: bought, healed, crashed. contexts (K, d) are the arms' features, theta is
+    (d, L). sigma is 0.5, which holds for all such outcomes. Every metric has the bounds 0 and 1. The rest is as in
+    `gaussian`.
 
     >>> logistic([[1, 0], [0, 1], [1, 1]], theta=[[1, 0], [0, 1]], metrics=["opened", "bought"]).means.round(2)
     array([[0.73, 0.5 ],
@@ -142,15 +145,16 @@ def table(
     sigma: str = "each",
     name: str = "table",
 ) -> Problem:
-    """State a problem by recorded measurements: a sample of an arm is one of its rows, drawn at random.
+    """Make a problem from recorded measurements: a sample of an arm is one of its rows, drawn at random.
 
-    frame: a pandas, polars or pyarrow table, or a dict of columns. arm: the column that names the arm. metrics:
-    the columns to optimise, as {column: "min" or "max"} or `Metric` objects. contexts: feature columns, the
-    same in all rows of an arm. cost: the column that says what a sample of an arm costs.
-
-    sigma: what noise scale is assumed. "each": each arm's own, the standard deviation of its rows (0 where they never
-    vary; the largest there is for an arm with one row, which says nothing about noise). "largest": the largest for all
-    arms, as algorithms that know one sigma assume anyway. "unknown": none; algorithms that need one refuse.
+    frame: a pandas, polars or pyarrow table, or a dict of columns.
+    arm: the column that names the arm.
+    metrics: the columns to optimise, as {column: "min" or "max"} or `Metric` objects.
+    contexts: feature columns, the same in all rows of an arm.
+    cost: the column that says what a sample of an arm costs.
+    sigma: which noise scale is assumed. "each": each arm's own, the standard deviation of its rows. (It is 0 where they
+    never vary. An arm with one row says nothing about noise, and gets the largest of the others.) "largest": the
+    largest for all arms. "unknown": none; algorithms that need one refuse.
 
     >>> table({"model": ["a", "a", "b", "b"], "cost": [1, 2, 3, 4]}, arm="model", metrics={"cost": "min"})
     <Problem 'table': 2 arms, 1 metrics>

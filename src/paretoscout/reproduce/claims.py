@@ -237,7 +237,7 @@ def imputation_claims(data: Estimates) -> list[Claim]:
             (_stays(data, "dr-ridge"),),
             {
                 HOLDS: "On arms that are not sampled it becomes its imputation, here ridge with its bias. It even gets "
-                "worse, for as long as these arms are sampled the correction takes part of that bias away."
+                "worse: as long as these arms are sampled, the correction takes part of that bias away."
             },
         ),
         Claim(
@@ -365,7 +365,7 @@ def comparison_claims(data: Comparison) -> list[Claim]:
             "fig2",
             "Figure 2, caption",
             f"Both algorithms succeed in all {n} experiments at every eps.",
-            "no failure at all; tuned forms are judged on fresh seeds, for where a scale was found they succeed by "
+            "no failure at all; tuned forms are judged on fresh seeds, because where a scale was found they succeed by "
             "construction on those they were tuned on",
             (
                 _perfect("MultiPFI as published", rival),

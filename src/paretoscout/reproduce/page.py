@@ -102,11 +102,11 @@ def claim_text(claim: Claim) -> str:
 def _head(sizes: Sizes) -> str:
     text = (
         "# Reproduction report\n\n"
-        "W. Kim, G. Iyengar, A. Zeevi: *Learning the Pareto Front Using Bootstrapped Observation Samples*. All "
-        "experiments of the paper, run again with paretoscout, with the paper's algorithm and constants as printed. "
+        "W. Kim, G. Iyengar, A. Zeevi: *Learning the Pareto Front Using Bootstrapped Observation Samples*. We ran all "
+        "experiments of the paper again with paretoscout, with the paper's algorithm and constants as printed. "
         "Claims are in our words. Every verdict is worked out from the measured numbers by the criterion that stands "
         "beside it: *holds* if all checks pass, *holds in part* if some do, *does not hold* if none does. Numbers "
-        f"after ± are standard errors (Monte-Carlo error); a difference counts if it is larger than {SURE:g} of them."
+        f"after ± are standard errors (Monte-Carlo error). A difference counts if it is larger than {SURE:g} of them."
     )
     if sizes.quick:
         text += (
@@ -158,7 +158,7 @@ def _errors(data: Estimates) -> str:
         "The last column is beyond the paper's figure. Exploration-mixed is printed with the ridge constant 1/2, and "
         f"ridge usually has 1: at n = {SHOWN[0]}, before anything is mixed, that alone makes the difference "
         f"({pm(data.error_at('ridge', '2-3', SHOWN[0]))} against {pm(half)}). Least squares uses each sample once and "
-        "has no constant; it is drawn from where every experiment has seen all arms."
+        "has no constant; its curve begins where every experiment has seen all arms."
     )
 
 
@@ -209,8 +209,8 @@ def _comparison(data: Comparison) -> str:
         markdown_table(header, rows(_failures, everybody, data.results)),
         "**Tuned forms are heuristics.** The width scale is searched on the very runs that are shown, for each eps, "
         "with the right answer known. Nobody could choose it like this in practice, and success on these runs proves "
-        "nothing. The scale that was found; *none*: the search found none, for some runs fail at each scale it tried "
-        f"up to {SCALES[-1]:g}, and the rows above are those of that scale:",
+        "nothing. This is the scale that was found. *none*: the search found none, because some runs fail at each "
+        f"scale it tried, up to {SCALES[-1]:g}; the rows above are those of that scale:",
         markdown_table(header, rows(_scale, tuned, data.results)),
         "Successes on fresh seeds with that scale (95% interval of the rate):",
         markdown_table(header, rows(_rate, tuned, data.fresh)),

@@ -54,13 +54,17 @@ def simulate(
     """Run an algorithm many times on a problem and keep samples, regret, and whether it was right.
 
     algorithm: a name (`algorithms.available()`) or a settings object (`algorithms.PFIwR(exploration=0.1)`).
-    eps: what difference does not matter: one number, one per metric, or None for the metrics' own (else 0).
-    max_samples: a replicate that gets there counts as not stopped and not successful; None: 10 million.
-    budget: how many samples there are in all; algorithms that plan for it must be told, the others are cut off there.
-    goal: what is asked for, and what counts as success. "front": the whole front; "cover": arms that come within eps of
-    every arm of the front; a number: as many arms of the front. What is returned must be optimal up to eps in any case.
-    workers: threads; None: one per core. The result depends on the seed alone.
-    progress: a bar on standard error; None: where that is a terminal and it takes over two seconds.
+    eps: the difference that does not matter: one number, one per metric, or {name: number}. None: the metrics' own eps,
+    or 0 where a metric has none.
+    delta: the probability of error that is allowed.
+    replicates: how many times the algorithm runs.
+    seed: the result depends on it alone, not on the number of workers.
+    max_samples: a replicate that gets there counts as not stopped and not successful. None: 10 million.
+    budget: how many samples there are in all. Algorithms that plan for a budget need it; the others are cut off there.
+    goal: what is asked for, and what counts as success. "front": the whole front. "cover": arms that come within eps of
+    every arm of the front. A number: so many arms of the front. Every returned arm must be optimal up to eps.
+    workers: threads. None: one per core.
+    progress: show a bar on standard error. None: show it on a terminal, if the run takes over two seconds.
 
     Ctrl-C ends the run within a fraction of a second and returns the replicates finished so far; `result.asked` says
     how many there should have been.

@@ -28,7 +28,9 @@ def watch(
     budget: int | None = None,
     goal: str | int = "front",
 ) -> Iterator[VerdictTable]:
-    """Run an algorithm once and yield its verdicts after every quarter more samples; the last ones are final.
+    """Run an algorithm once and yield its verdicts whenever there are a quarter more samples; the last ones are final.
+
+    The parameters are as in `simulate`.
 
     >>> import paretoscout as ps
     >>> *_, last = watch(ps.problems.load("s5"), eps=0.05)

@@ -38,14 +38,17 @@ def analyze(
 ) -> VerdictTable:
     """Return which options are proven to be on the front, which to be dominated, and by whom.
 
-    frame: pandas, polars, pyarrow or a dict of columns. Wide form: a row for each measurement, a column for each
-    metric, in which cells may be empty. Long form: a row for each number; name the columns with the metric (`metric`)
-    and the number (`value`). The rest is as in `Study`. The guarantee holds however the rows were chosen, as long as
-    nobody looked ahead at their outcomes; so it also holds if more rows are added and the table is analysed again.
+    frame: pandas, polars, pyarrow or a dict of columns. Wide form: one row per measurement and one column per metric;
+    cells may be empty. Long form: one row per number; `metric` names the column with the metric, `value` the column
+    with the number.
+    arm: the column that names the option.
+    time: a column of numbers that gives the order of the rows. None: the order is drawn from the seed.
+    The rest is as in `Study`.
 
-    The order of the rows does not matter: they are taken in one drawn from the seed (or in that of `time`, a column of
-    numbers), and verdicts are read after the last one. A metric with few different values is not normal: 0 and 1 are
-    taken as bounds, other ones must be given bounds (or `exact`, where a number that never varies is certain).
+    The guarantee holds however the rows were chosen, if nobody looked ahead at their outcomes. So you may add more rows
+    and analyse the table again. Verdicts are read after the last row. A metric with few different values is not
+    normal. If these are 0 and 1, they are taken as its bounds; otherwise give bounds (or `exact`, if a number that
+    never varies is certain).
 
     >>> runs = {"model": ["a", "a", "a", "b", "b", "b"], "quality": [0.91, 0.9, 0.92, 0.5, 0.52, 0.51]}
     >>> analyze(runs, arm="model", metrics={"quality": "max"}, sigma=0.02).verdicts

@@ -37,31 +37,39 @@ MOST_ASKED = 10_000
 
 
 class Study:
-    """A live problem whose outcomes come from outside, kept in durable storage.
+    """Real options, measured one by one: the study asks which one to measure, and you tell the outcome.
 
-    arms: names; or a frame (pandas, polars, pyarrow, dict of columns) with a column of names, "arm" or the first one.
+    It is kept in a storage, survives crashes, and many processes can work on it. `docs/studies.md` is the guide.
+
+    arms: names of the options; or a frame (pandas, polars, pyarrow, dict of columns) with a column of names: "arm", or
+        the first one.
     metrics: `Metric` objects, or {name: "min" or "max"}.
-    delta: probability of error that is allowed.
-    storage: "memory", a file name, "sqlite:///FILE" or "postgresql://..."; None: the variable PARETOSCOUT_STORAGE, else
-        the file paretoscout.db in the working folder.
-    name: of the study in its storage. If it is there already it is loaded; its settings must be the same, or left out.
-    sigma: noise scale, one number, one per metric, or {name: number}; None: nobody knows it, and noise is normal.
-    guards: limits that options must keep, "latency <= 200": those that break one for sure leave the front.
-    contexts: columns of the frame of arms that may explain the means; categories are encoded, see `features`.
-    model: "linear": you state that the means are exactly linear in the contexts (of a metric on a log scale, their
-        logarithms); "logistic": that outcomes are 0 or 1, with log odds that are; "none": neither.
-    theta_max: the largest norm that the parameters of that can have, in units of eps; None: nobody knows it.
-    cost: what one sample of each arm costs, a number for each or a column of the frame of arms; None: all the same.
+    delta: the probability of error that is allowed.
+    storage: "memory", a file name, "sqlite:///FILE" or "postgresql://...". None: the variable PARETOSCOUT_STORAGE, or
+        else the file paretoscout.db in the working folder.
+    name: of the study in its storage. A study that is there is loaded; its settings must be the same, or left out.
+    sigma: noise scale: one number, one per metric, or {name: number}. None: it is unknown, and noise is normal.
+    guards: limits that options must keep: "latency <= 200". An option that breaks one for sure is withdrawn.
+    contexts: columns of the frame of arms that may explain the means. Categories are encoded, see `features`.
+    model: what you state of the contexts. "none": nothing. "linear": the means are exactly linear in them (for a metric
+        in percent, the logarithms of the geometric means). "logistic": outcomes are 0 or 1, and their log odds are
+        linear in them.
+    theta_max: the largest norm that the parameters of the model can have, in units of eps. None: it is unknown.
+    cost: what one sample of each arm costs: a number for each, or a column of the frame of arms. None: all the same.
     algorithm: a name or a settings object, such as `algorithms.Scout(regret_weight=0.9)`.
-    lease: seconds after which an ask that was not told is asked again.
-    give_up: seconds (at least `lease`, and as many unless told) after which an outcome is kept, but is no evidence any
-        more; None: never. What is promised is about measurements that end by then.
+    seed: the same seed and the same outcomes give the same questions.
+    lease: a trial that is not told within so many seconds is asked again.
+    goal: "front", "cover" or a number of options, as in `simulate`; or "practical": also leave out options that are
+        pointless beside another one.
+    budget: how many samples there are in all. None: no limit.
+    give_up: an outcome that comes after so many seconds is kept, but is no evidence. At least `lease`, which is the
+        default; None: never. The promise is about measurements that end by then.
     at_give_up: what silence means, {"conversion": 0}: the outcome of a trial that was not told by then.
-    order: "asked": outcomes count in the order in which they were asked for, those that come early wait; "told": you
-        declare that how long a measurement takes has nothing to do with its outcome, and nothing waits.
-    goal, budget: as in `simulate`; goal="practical" also leaves out what is pointless beside another option.
+    order: "asked": outcomes count in the order in which they were asked for; those that come early wait. "told": you
+        declare that the duration of a measurement has nothing to do with its outcome, and nothing waits.
     title: the question that the study answers.
-    worker: who asks and tells here, kept with each event; None: the name of this machine and the number of the process.
+    clock: returns the time in seconds, for tests. None: the clock of the storage.
+    worker: who asks and tells here, kept with each event. None: the name of the machine and the number of the process.
 
     >>> study = Study(arms=["a", "b"], metrics={"quality": "max"}, sigma=0.01, storage="memory")
     >>> while not study.done:
@@ -209,8 +217,9 @@ class Study:
     def ask(self, n: int | None = None, arm: str | None = None) -> Trial | list[Trial]:
         """Return the next trial, or a list of up to n of them to be measured at the same time.
 
-        Trials whose lease is over are asked again first. arm: measure this one, whatever the algorithm would ask for,
-        also when every arm has its verdict: its interval gets narrower, and the guarantee stays.
+        Trials whose lease is over are asked again first.
+        arm: measure this one, whatever the algorithm would ask for. This also works when every arm has its verdict: the
+        interval gets narrower, and the guarantee stays.
         """
         count = 1 if n is None else checks.whole("n of ask", n, least=1, most=MOST_ASKED)
         with self.log.writing() as (writer, replica):
@@ -271,12 +280,13 @@ class Study:
     def tell_frame(self, frame: Any, arm: str = "arm", trial: str | None = None, time: str | None = None) -> int:
         """Take in many outcomes at once, all of them or, if a row is wrong, none; return how many were new.
 
-        frame: a table with a column for each metric; cells may be empty. arm: the column that names the arm. trial: the
-        column with the numbers of trials, for rows that were asked for; rows without a number are history, or data that
-        the study did not ask for. These keep the guarantee, as long as nobody looked ahead: which arm was measured, and
-        whether a row is in the table, must not depend on the outcome of that row. `verdicts()` says so. They count in
-        an order drawn from the seed, for that of a table may be sorted by outcome; or in that of `time`, a column of
-        numbers. They are judged after the last row only.
+        frame: a table with a column for each metric; cells may be empty.
+        arm: the column that names the arm.
+        trial: the column with the numbers of trials, for rows that were asked for. Rows without a number are data that
+        the study did not ask for. They keep the guarantee if nobody looked ahead: which arm was measured, and whether a
+        row is in the table, must not depend on the outcome of that row. `verdicts()` says so.
+        time: a column of numbers that gives the order in which rows count. None: the order is drawn from the seed,
+        because a table may be sorted by outcome. Rows are judged after the last one only.
         """
         columns = Columns(frame, "this table")
         cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
@@ -435,7 +445,7 @@ class Study:
         """Return how many trials were asked, told, are open and are void, how many rows were imported.
 
         waiting: outcomes that will count when all trials asked before them are told or void; late: outcomes that are no
-        evidence, for their trial was void when they came.
+        evidence, because their trial was void when they came.
         """
         with self.log.reading() as replica:
             return replica.counts()
@@ -496,12 +506,11 @@ class Study:
     # Arms
 
     def add_arms(self, arms: Any, looked: bool = True, cost: Any = None) -> None:
-        """Add arms, new ones or such as were withdrawn. Those that are there keep their verdicts' share of delta.
+        """Add arms: new ones, or some that were withdrawn. Those that are there keep their share of delta.
 
-        cost: as in `Study`, where it has costs.
-
-        looked: say False if the outcomes so far were no reason to add them, and to add just these; the guarantee says
-        so then. Arms that were designed or picked after looking at outcomes are refused: all that was measured so far
+        cost: as in `Study`, if the study has costs.
+        looked: say False if the outcomes so far were no reason to add arms, and to add just these. The guarantee then
+        says so. Arms that were picked after looking at outcomes are refused, because all that was measured so far
         would speak for them.
         """
         contexts = [name for name in self.spec.features if name != "1"]
@@ -531,10 +540,9 @@ class Study:
         """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged again.
 
         kind: "by hand", or "failed" if its measurements fail.
-
-        looked: say True if the outcomes so far were a reason to withdraw it; unless you do, the guarantee says that
-        they were not. Then an arm that stood when it left must still be escaped by those of the front: to take out the
-        best ones and to call the next ones optimal would be looking ahead.
+        looked: say True if the outcomes so far were a reason to withdraw it. If you do not, the guarantee says that
+        they were no reason. If you do, and the arm stood when it left, the arms of the front must still escape it: you
+        cannot take out the best ones and call the next ones optimal.
         """
         if kind not in KINDS or kind == "guard":
             raise InvalidInput(f"kind of withdraw must be 'by hand' or 'failed', got {kind!r}")

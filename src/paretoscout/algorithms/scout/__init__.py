@@ -25,14 +25,15 @@ class Scout(Settings):
     """Settings of scout.
 
     regret_weight: 0 asks for the fewest samples, 1 for the least regret (samples of bad arms, weighted by how bad).
-    model: "tabular": contexts are ignored, and so is nothing assumed of them; "linear": the means are exactly linear in
-        the contexts, and the guarantee rests on that; "robust": linear up to a misfit, and each verdict says whether it
-        was measured or rests on the model; None: linear if the problem was stated as linear, else tabular.
-    misfit: by how much the mean of an arm may differ from what is linear in the contexts, for model="robust"; in the
-        metrics' own units, one number or one per metric; 0 trusts the contexts, unless a test of them objects.
-    noise: "given": sigma is that of the problem, or `sigma`; "unknown": nobody knows it, at least of some metric. Then
-        of these, metrics with bounds may have noise of any kind, and the others must have normal noise, of whatever
-        scale.
+    model: what is assumed of the contexts. "tabular": nothing, they are ignored. "linear": the means are exactly linear
+        in the contexts, and the guarantee rests on that. "robust": they are linear up to a misfit, and each verdict
+        says whether it was measured or rests on the model. None: "linear" if the means are stated to be linear, else
+        "tabular".
+    misfit: with model="robust", by how much the mean of an arm may differ from the model: one number or one per metric,
+        in the metrics' own units (for a metric in percent, those of its logarithm). 0 trusts the contexts until a test
+        of them objects.
+    noise: "given": sigma is that of the problem, or `sigma`. "unknown": nobody knows sigma, at least of some metric.
+        Such a metric may have noise of any kind if it has bounds; otherwise its noise must be normal, of any scale.
     """
 
     regret_weight: float = setting(0.5, least=0.0, most=1.0)
