@@ -289,3 +289,29 @@ def test_what_is_below_what_can_be_measured_is_told_as_such() -> None:
     first, second = study.standing().as_dict()["options"]
     assert first["estimates"]["rss"] == {"value": None, "low": None, "high": 6.9, "radius": None, "censored": True}
     assert not second["estimates"]["rss"]["censored"]
+
+
+def test_a_bound_breaks_no_limit() -> None:
+    """What is at most 6.9 may be at most 5, too."""
+    study = ps.Study(
+        ["a", "b"],
+        [ps.Metric("rss", "min", eps="2%")],
+        storage="memory",
+        goal="practical",
+        guards=["rss <= 5"],
+        sigma=0.1,
+    )
+    for _ in range(60):
+        study.tell(study.ask(arm="a"), {"rss": ps.Below(6.9)})
+        if not study.withdrawn:
+            study.tell(study.ask(arm="b"), {"rss": 6.8})
+    assert [each.option for each in study.standing().withdrawn] == ["b"]
+
+
+def test_twice_as_long_is_worse_by_a_hundred_percent() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("t", "min", eps="2%"), ps.Metric("q")], sigma=0.01, storage="memory")
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, {"t": 100.0, "q": 1.0} if trial.arm == "a" else {"t": 200.0, "q": 2.0})
+    assert "t worse by 100%" in study.explain("a").text
+    assert "t better by 100%" in study.explain("b").text

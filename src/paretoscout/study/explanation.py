@@ -67,6 +67,8 @@ def _lead(difference: Difference, metric: Metric) -> str:
     if difference.value is None:
         return f"{metric.name} not measured"
     by = abs(difference.value)
+    if difference.relative and difference.value < 0:
+        by = 1.0 / (1.0 + difference.value) - 1.0  # twice as long is worse by 100%, not by 50%
     size = f"{100 * by:.3g}%" if difference.relative else amount(by, metric)
     return f"{metric.name} {'better' if difference.value >= 0 else 'worse'} by {size}"
 

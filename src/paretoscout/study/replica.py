@@ -196,7 +196,7 @@ class Replica:
     @property
     def guards(self) -> Guards:
         """What is known of the limits that options must keep."""
-        return Guards(self.spec, self.tally, self.shares)
+        return Guards(self.spec, self.tally, self.shares, self.censored)
 
     @property
     def missed(self) -> list[int]:
