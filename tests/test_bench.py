@@ -207,9 +207,11 @@ def test_peak_memory_is_that_of_the_command_not_ours(runner: Runner) -> None:
     assert ballast.size
 
 
-@pytest.mark.parametrize("command", ["true", "gzip -kf numbers.txt", "zstd -1 -qkf numbers.txt", "sort numbers.txt"])
+@pytest.mark.parametrize(
+    "command", ["true", "gzip -kf numbers.txt", "zstd --single-thread -1 -qkf numbers.txt", "sort numbers.txt"]
+)
 def test_peak_memory_is_that_of_gnu_time(command: str, folder: Path, runner: Runner) -> None:
-    """Medians of nine runs each, within 0.2 MB."""
+    """Medians of nine runs each, within 0.2 MB; with threads the peak would depend on what else the machine does."""
     if missing := [name for name in ("/usr/bin/time", command.split()[0]) if shutil.which(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     if not sys.platform.startswith("linux"):

@@ -90,7 +90,10 @@ def test_who_knows_no_link_is_told_no_parameters() -> None:
             lambda: ps.problems.load("s5").replace(model="probit"),
             "model of problem 's5' must be 'none', 'linear' or 'logistic'",
         ),
-        (lambda: ps.problems.load("four-arms").replace(model="logistic"), "where contexts or theta are not given"),
+        (
+            lambda: ps.problems.load("four-arms").replace(model="logistic"),
+            "must be 'none' where contexts are not given",
+        ),
     ],
 )
 def test_bad_input_is_refused(call: Any, message: str) -> None:
