@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "problems": {"checks", "errors", "frames", "kernels", "problem", "statement"},
     "start": {"checks", "algorithms", "errors", "kernels", "problem", "statement"},
     "guarantee": {"algorithms", "shown", "start", "statement"},
-    "verdicts": {"diagnostics", "guarantee", "kernels", "notebook", "shown", "statement"},
+    "verdicts": {"diagnostics", "errors", "frames", "guarantee", "kernels", "notebook", "shown", "statement"},
     "storage": {"errors"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {

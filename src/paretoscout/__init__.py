@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .simulation.results import Result, load_result
     from .simulation.watch import watch
     from .statement import Metric
-    from .study import Below, Guard, Standing, Study, Trial, analyze
+    from .study import Below, Guard, Standing, Study, Trial, analyze, find_front
     from .verdicts import VerdictTable
 
 __version__ = "0.1.0"
@@ -46,6 +46,7 @@ _homes = {
     "Trial": "study",
     "VerdictTable": "verdicts",
     "analyze": "study",
+    "find_front": "study",
     "load_result": "simulation.results",
     "simulate": "simulation.replicates",
     "watch": "simulation.watch",
@@ -82,6 +83,7 @@ __all__ = [
     "analyze",
     "errors",
     "estimators",
+    "find_front",
     "geometry",
     "load_result",
     "plots",

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from .diagnostics import Concern, contradicted
+from .errors import UnknownName
+from .frames import frame_of
 from .guarantee import Guarantee, difference
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
@@ -21,6 +23,8 @@ from .statement import Metric, Statement
 
 WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated"}
 
+#: Stands before a number of which no interval is known yet.
+ABOUT = "≈"
 #: Of a logarithm: an interval from a value over e^20 to e^20 times that says nothing.
 MOST_LOG_WIDTH = 20.0
 MODEL_REJECTED = (
@@ -29,24 +33,48 @@ MODEL_REJECTED = (
 )
 
 
-def with_radius(value: float, radius: float) -> str:
-    """Show an estimate to the digits its radius supports.
+def with_interval(value: float, low: float, high: float) -> str:
+    """Show an estimate to the digits its interval supports; an uneven interval is shown by its ends.
 
-    >>> with_radius(0.86123, 0.0114)
+    >>> with_interval(0.86123, 0.8498, 0.8726)
     '0.861 ±0.011'
-    >>> with_radius(1234.5, 60.0)
+    >>> with_interval(1234.5, 1174.5, 1294.5)
     '1234 ±60'
-    >>> with_radius(111.3, 3e-14)
+    >>> with_interval(111.3, 111.3, 111.3)
     '111.3'
-    >>> with_radius(0.0, float("inf"))
+    >>> with_interval(32.4, 21.9, 48.0)
+    '32 (22 … 48)'
+    >>> with_interval(0.0, -math.inf, math.inf)
     '–'
     """
-    if not math.isfinite(radius):
+    if not math.isfinite(high - low):
         return "–"
-    if radius <= 1e-9 * abs(value):  # there was no noise; what is left is rounding
+    half = (high - low) / 2
+    if half <= 1e-9 * abs(value):  # there was no noise; what is left is rounding
         return f"{value + 0.0:.6g}"  # not -0
-    digits = max(0, 1 - math.floor(math.log10(radius)))
-    return f"{value:.{digits}f} ±{radius:.{digits}f}"
+    digits = max(0, 1 - math.floor(math.log10(half)))
+    shown = f"{value:.{digits}f}"
+    below, above = f"{value - low:.{digits}f}", f"{high - value:.{digits}f}"
+    return f"{shown} ±{above}" if below == above else f"{shown} ({low:.{digits}f} … {high:.{digits}f})"
+
+
+@dataclass(frozen=True)
+class OptionVerdict:
+    """What is known of one option, as in the JSON of a standing."""
+
+    option: str
+    verdict: str
+    rival: str | None
+    n: int
+    rests_on: str | None
+    estimates: dict[str, dict[str, Any]]  # by metric: value, low, high in its own unit; None: not known
+
+    def __getitem__(self, metric: str) -> float | None:
+        """Return the estimate of a metric."""
+        if metric not in self.estimates:
+            raise UnknownName("metric", metric, self.estimates)
+        value: float | None = self.estimates[metric]["value"]
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +96,7 @@ class VerdictTable:
     counted: str = "samples"  # what is counted, for people to read
     concerns: tuple[Concern, ...] = ()  # what was seen that the guarantee does not allow for
     censored: Any = None  # (K, L) whether a value is too small to be measured: below what is shown
+    seen: FloatArray | None = None  # (K, L) means of all that was measured, as it is compared; NaN: nothing was
 
     @classmethod
     def of(
@@ -102,6 +131,11 @@ class VerdictTable:
             with np.errstate(over="ignore"):
                 ends = [np.where(relative, np.exp(np.where(relative, end, 0.0)), end) for end in ends]
             ends[1] = np.where(np.isinf(widths), -np.inf, ends[1])
+        for column, metric in enumerate(self.metrics):
+            if metric.bounds is not None:  # what is known of the outcomes is known of their mean
+                known = np.isfinite(widths[:, column])
+                for end in ends[1:]:
+                    end[known, column] = end[known, column].clip(*metric.bounds)
         return ends[0], ends[1], ends[2]
 
     @property
@@ -137,6 +171,7 @@ class VerdictTable:
             counts=self.counts[chosen],
             survives=None if self.survives is None else self.survives[chosen],
             censored=None if self.censored is None else self.censored[chosen],
+            seen=None if self.seen is None else self.seen[chosen],
         )
 
     @property
@@ -165,10 +200,13 @@ class VerdictTable:
 
     def value(self, k: int, metric: int) -> str:
         """Return what is known of a metric of an arm, for people to read."""
-        estimate, radius = float(self.estimates[k, metric]), float(self.radii[k, metric])
-        if self.censored is None or not self.censored[k, metric]:
-            return with_radius(estimate, radius)
-        return f"< {estimate + (radius if math.isfinite(radius) else 0.0):.3g}"
+        told = self._estimate(k, metric)
+        if told["censored"]:
+            return f"< {told['high']:.3g}"
+        if told["value"] is not None and told["low"] is None:
+            return f"{ABOUT} {told['value']:.3g}"
+        value, low, high = (float(end[k, metric]) for end in self._natural)
+        return with_interval(value, low, high)
 
     def rests_on(self, k: int) -> str:
         """Return what the verdict on an arm rests on: "measured", or the model and the misfit it survives."""
@@ -206,10 +244,16 @@ class VerdictTable:
         }
 
     def _estimate(self, k: int, column: int) -> dict[str, Any]:
-        """A value in its own unit, and between what it is for sure; of one too small to be measured, the upper end."""
+        """A value in its own unit, and between what it is for sure; of one too small to be measured, the upper end.
+
+        As long as nothing is sure, the mean of what was measured.
+        """
         below = self.censored is not None and bool(self.censored[k, column])
         value, low, high = (float(end[k, column]) for end in self._natural)
         known = math.isfinite(high)
+        if not known and not below and self.seen is not None and math.isfinite(self.seen[k, column]):
+            mean = float(self.metrics[column].natural(self.seen[k, column]))
+            return {"value": mean, "low": None, "high": None, "radius": None, "censored": False}
         return {
             "value": value if known and not below else None,
             "low": low if known and not below else None,
@@ -217,6 +261,31 @@ class VerdictTable:
             "radius": high - value if known and not below else None,
             "censored": below,
         }
+
+    def __str__(self) -> str:
+        rows = [headings(self), *(cells(self, k) for k in front_first(self))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        said = [self.remark, *(f"warning: {warning}" for warning in self.warnings)]
+        return "\n".join([*(line.rstrip() for line in lines), *filter(None, said), self.tally()])
+
+    def __getitem__(self, arm: str) -> OptionVerdict:
+        """Return what is known of one arm, by its name."""
+        if arm not in self.arms:
+            raise UnknownName("option", arm, self.arms)
+        return OptionVerdict(**self._option(self.arms.index(arm)))
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def to_frame(self, package: str | None = None) -> Any:
+        """Return a row for each arm, as a frame of pandas, polars or pyarrow: the first there is, unless named."""
+        options = [self._option(k) for k in range(len(self.arms))]
+        columns = {key: [option[key] for option in options] for key in ("option", "verdict", "rival", "n")}
+        for metric in self.metrics:
+            for key, ending in (("value", ""), ("low", "_low"), ("high", "_high")):
+                columns[f"{metric.name}{ending}"] = [option["estimates"][metric.name][key] for option in options]
+        return frame_of(columns, package)
 
     def tally(self) -> str:
         """Return the counts in words: "3 front, 1 dominated; 812 samples"."""

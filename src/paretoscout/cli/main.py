@@ -15,7 +15,7 @@ from .. import __version__
 from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from ..shown import line
-from . import manage, report, study, values
+from . import loop, manage, report, study, values
 from .audit import audit
 from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
@@ -35,7 +35,7 @@ USUAL = ("scout", "multi-pfi", "uniform")
 #: Headings of the list of commands. What is not named here comes under the last one.
 SECTIONS = {
     "Studies: measure your own options": (
-        *("bench", "create", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
+        *("bench", "create", "run", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
         *("studies", "add-arm", "withdraw", "delete", "db"),
     ),
     "Tables of measurements": ("analyze", "demo", "compare", "problems", "datasets"),
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 for _command in (
-    *(study.create, study.ask, study.tell, study.import_),
+    *(study.create, loop.run, study.ask, study.tell, study.import_),
     *(report.status, report.front, report.explain, report.plot, report.export, report.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
     *(bench, audit, datasets, reproduce),

@@ -12,7 +12,7 @@ from rich.text import Text
 from ..errors import InvalidInput
 from ..shown import line
 from ..simulation.results import HEADINGS, Summary
-from ..verdicts import VerdictTable, cells, front_first, headings
+from ..verdicts import ABOUT, VerdictTable, cells, front_first, headings
 
 _STYLES = {"front": "bold green", "undecided": "yellow", "dominated": "dim"}
 
@@ -33,10 +33,18 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
         named = title in ("option", "verdict")  # names may be long, numbers are never cut
         grid.add_column(plain(title), justify="right" if title == "n" else "left", no_wrap=not named, overflow="fold")
     for k in front_first(table):
-        grid.add_row(*map(plain, cells(table, k)), style=_STYLES[table.verdicts[k]])
+        grid.add_row(*map(_cell, cells(table, k)), style=_STYLES[table.verdicts[k]])
     remark = [Text(line(table.remark), style="yellow")] if table.remark else []
     remark += [Text(line(f"warning: {warning}"), style="yellow") for warning in table.warnings]
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
+
+
+def _cell(text: str) -> Text:
+    """A cell of a table; a number of which no interval is known is grey."""
+    shown = plain(text)
+    if text.startswith(ABOUT):
+        shown.stylize("dim")
+    return shown
 
 
 def plain(name: str) -> Text:

@@ -120,11 +120,13 @@ def create(
     for fact in _about(study):
         click.echo(line(fact))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
-    click.echo(f"next: paretoscout ask{named}; then paretoscout tell{named} TRIAL METRIC=VALUE ...")
+    click.echo(
+        f"next: paretoscout run{named} './measure {{arm}}'; or ask{named}, and tell{named} TRIAL METRIC=VALUE ..."
+    )
 
 
 def _silence(texts: Sequence[str]) -> dict[str, Any] | None:
-    return _outcome(texts, "--at-give-up") if texts else None
+    return outcome_of(texts, "--at-give-up") if texts else None
 
 
 def _only_the_file(ctx: click.Context) -> None:
@@ -274,7 +276,7 @@ def tell(trial: str, outcome: tuple[str, ...], failed: str | None, as_json: bool
     else:
         where = f"outcome of trial {trial}"
         given = sys.stdin.read() if outcome == ("-",) else outcome
-        study.tell(_trial(trial), _outcome(given, where))
+        study.tell(_trial(trial), outcome_of(given, where))
     if as_json:
         click.echo(json.dumps({"done": study.done, **study.counts()}))
     elif sys.stderr.isatty():
@@ -288,7 +290,7 @@ def _trial(text: Any) -> int:
         raise InvalidInput(f"TRIAL must be a number that was asked, got {text!r}") from None
 
 
-def _outcome(given: str | Sequence[str], where: str) -> dict[str, Any]:
+def outcome_of(given: str | Sequence[str], where: str) -> dict[str, Any]:
     """Read METRIC=VALUE or METRIC<VALUE ..., in words or in one text, or a JSON object."""
     from ..study import Below
 
@@ -327,7 +329,7 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
         if not text.strip():
             continue
         if text.lstrip().startswith("{"):
-            row = _outcome(text, where)
+            row = outcome_of(text, where)
             trial = _trial(row.pop("trial", None))
             row.pop("arm", None)
         else:
@@ -336,7 +338,7 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
             if outcome.split(maxsplit=1)[:1] == ["failed"]:
                 failed[trial] = outcome.removeprefix("failed").strip()
                 continue
-            row = _outcome(outcome, f"{where}, outcome of trial {trial}")
+            row = outcome_of(outcome, f"{where}, outcome of trial {trial}")
         for name in row:
             if name not in study.spec.columns:
                 raise UnknownName(f"metric in {where}:", name, study.spec.columns)

@@ -10,6 +10,7 @@
 | `guards.py`, `tally.py` | limits that options must keep, and what was measured of each |
 | `practical.py` | verdicts that people act on |
 | `standing.py` | all that is known at one moment, as a value; its JSON is in `standing.schema.json` |
+| `loop.py` | measuring until all is decided |
 | `forecast.py`, `explanation.py` | what is still needed, and why an option has its verdict |
 | `analysis.py`, `encoding.py` | verdicts from a finished table; columns as contexts |
 """
@@ -17,6 +18,7 @@
 from .analysis import analyze
 from .explanation import Explanation
 from .forecast import Remaining
+from .loop import find_front
 from .rows import Below
 from .spec import Guard, StudySpec
 from .standing import Pair, Standing, Trial, schema
@@ -33,5 +35,6 @@ __all__ = [
     "StudySpec",
     "Trial",
     "analyze",
+    "find_front",
     "schema",
 ]

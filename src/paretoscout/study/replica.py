@@ -234,8 +234,10 @@ class Replica:
             guarantee_of(asked, record, settings, assumed),
             None if basis is None else basis(self.session.state),
         ).only([self.place[arm] for arm in present])
+        L = len(self.spec.metrics)
+        n, mean = self.tally.n[present][:, :L], self.tally.mean[present][:, :L]
+        table = replace(table, seen=np.where(n > 0, mean, np.nan))
         if self.censored:
-            L = len(self.spec.metrics)
             censored = np.array([[(arm, column) in self.censored for column in range(L)] for arm in present])
             unknown = censored & np.isinf(table.widths)  # what was told is an upper bound even so
             centres = np.where(unknown, self.tally.mean[present][:, :L], table.centres)

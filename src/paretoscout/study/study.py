@@ -23,6 +23,7 @@ from .encoding import encode
 from .explanation import Explanation, explanation
 from .forecast import Remaining, remaining
 from .log import StudyLog, weight
+from .loop import Callback, Measure, run
 from .replica import KINDS, Replica
 from .rows import Row, Rows, as_array, completed
 from .spec import Guard, StudySpec, arm_names, make_spec, stated
@@ -266,6 +267,29 @@ class Study:
                 event = self._told(replica, number, row, given, below=below)
                 if event is not None:
                     self.log.append(writer, replica, event)
+
+    def run(
+        self,
+        measure: Measure,
+        *,
+        workers: int = 1,
+        trials: int | None = None,
+        timeout: float | None = None,
+        callback: Callback | None = None,
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+    ) -> Standing:
+        """Ask, measure and tell until every arm has its verdict or the budget is spent; return the standing.
+
+        measure: a function of the name of an arm that returns {metric: number}. workers: so many measurements at the
+        same time, in threads. trials, timeout: begin no more after so many measurements, or seconds. callback(study,
+        trial, outcome): is called after each. catch: exceptions of `measure` that only mean that this measurement
+        failed, so it is made again later. Any other one ends the run; what was told is kept.
+
+        >>> study = Study(["a", "b"], {"quality": "max"}, sigma=0.01, storage="memory")
+        >>> study.run(lambda arm: {"quality": 1.0 if arm == "a" else 0.5}).front
+        ('a',)
+        """
+        return run(self, measure, workers=workers, trials=trials, timeout=timeout, callback=callback, catch=catch)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """Say that a measurement failed: it costs no data, and is asked again."""

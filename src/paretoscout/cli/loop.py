@@ -1,0 +1,111 @@
+"""`paretoscout run`: measure by a command until every option has its verdict."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput
+from ..shown import line
+from .conventions import Exit, seconds
+from .options import load, study_options
+from .study import outcome_of
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+#: A line on what is known, where nobody sees a table, after so many seconds.
+SAY_EVERY = 2.0
+PLACE = "{arm}"
+
+
+class MeasurementFailed(InvalidInput):
+    """The command did not give an outcome."""
+
+
+@click.command(short_help="Measure by a command until every option has its verdict.")
+@click.argument("command")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Measurements at a time.")
+@click.option("--trials", type=click.IntRange(min=1), help="Begin no more after so many. [default: no limit]")
+@click.option("--timeout", metavar="TIME", help="Begin no more after that time, e.g. 10min. [default: no limit]")
+@click.option(
+    "--keep-going", is_flag=True, help="A measurement that fails is made again later. [default: it ends the run]"
+)
+@study_options
+def run(
+    command: str, workers: int, trials: int | None, timeout: str | None, keep_going: bool, storage: str, name: str
+) -> None:
+    """Run COMMAND for each measurement that the study asks for; {arm} in it is the name of the option.
+
+    \b
+    paretoscout create --arm small --arm large -m quality:max -m cost:min --eps quality=0.02 --eps cost=0.1
+    paretoscout run './measure {arm}' --workers 4
+
+    The last line that COMMAND prints is the outcome: METRIC=VALUE for each metric, or a JSON object. No shell reads the
+    command; the name of the option is also in the variable PARETOSCOUT_ARM. Ctrl-C loses nothing: what was told is
+    kept, and the same command goes on.
+
+    Exit code 0: every option has its verdict; 3: some have none; 2: a measurement failed.
+    """  # noqa: D301 - click wants the character itself
+    from . import show
+
+    study = load(storage, name)
+    words = _words(command)
+    standing = study.run(
+        lambda arm: measured(words, arm),
+        workers=workers,
+        trials=trials,
+        timeout=None if timeout is None else seconds("--timeout", timeout),
+        callback=_Progress(study),
+        catch=MeasurementFailed if keep_going else (),
+    )
+    show.console().print(show.verdict_table(standing.table))
+    sys.exit(0 if standing.done else Exit.UNDECIDED)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as problem:
+        raise InvalidInput(f"COMMAND must be words as a shell reads them, but: {problem}: {command!r}") from None
+    if not words:
+        raise InvalidInput("COMMAND must not be empty")
+    return words
+
+
+def measured(words: list[str], arm: str) -> dict[str, Any]:
+    """Return the outcome of one measurement."""
+    argv = [word.replace(PLACE, arm) for word in words]
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False, env={**os.environ, "PARETOSCOUT_ARM": arm}
+        )
+    except OSError as problem:
+        raise MeasurementFailed(f"{argv[0]!r} cannot be run: {problem.strerror}") from None
+    said = done.stderr.strip()[-300:]
+    if done.returncode != 0:
+        raise MeasurementFailed(
+            f"{shlex.join(argv)} ended with exit code {done.returncode}{': ' if said else ''}{said}"
+        )
+    lines = [text for text in done.stdout.splitlines() if text.strip()]
+    if not lines:
+        raise MeasurementFailed(f"{shlex.join(argv)} must print METRIC=VALUE for each metric, got nothing")
+    return outcome_of(lines[-1], f"what {shlex.join(argv)} printed")
+
+
+class _Progress:
+    """Says now and then how far it is."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.said = study, time.monotonic()
+
+    def __call__(self, *_: Any) -> None:
+        if time.monotonic() - self.said >= SAY_EVERY:
+            click.echo(line(self.study.verdicts().tally()), err=True)
+            self.said = time.monotonic()

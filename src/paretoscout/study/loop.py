@@ -1,0 +1,120 @@
+"""Measuring until all is decided, so that nobody has to write the loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .. import checks
+from ..errors import InvalidInput, NotSupported
+from .standing import Standing, Trial
+
+if TYPE_CHECKING:
+    from .study import Study
+
+#: Gives the outcome of one measurement of an arm: a number for each metric.
+Measure = Callable[[str], Mapping[str, Any]]
+#: Is told of each outcome that is in.
+Callback = Callable[["Study", Trial, Mapping[str, Any]], None]
+
+
+def run(
+    study: Study,
+    measure: Measure,
+    *,
+    workers: int = 1,
+    trials: int | None = None,
+    timeout: float | None = None,
+    callback: Callback | None = None,
+    catch: type[Exception] | tuple[type[Exception], ...] = (),
+) -> Standing:
+    """Ask, measure and tell until every arm has its verdict; see `Study.run`."""
+    if not callable(measure):
+        raise InvalidInput(f"measure of run must be a function of an arm, got {measure!r}")
+    workers = checks.whole("workers of run", workers, least=1)
+    most = None if trials is None else checks.whole("trials of run", trials, least=1)
+    end = None if timeout is None else time.monotonic() + checks.number("timeout of run", timeout, above=0.0)
+    begun = 0
+    busy: dict[Future[Mapping[str, Any]], Trial] = {}
+    with _threads(workers) as pool:
+        try:
+            while True:
+                may_begin = (most is None or begun < most) and (end is None or time.monotonic() < end)
+                while may_begin and len(busy) < workers and (trial := _next(study, bool(busy))) is not None:
+                    busy[pool.submit(measure, trial.arm)] = trial
+                    begun += 1
+                    may_begin = most is None or begun < most
+                if not busy:
+                    return study.standing()
+                for done in wait(busy, return_when=FIRST_COMPLETED).done:
+                    _take(study, busy.pop(done), done, callback, catch)
+        finally:
+            for future, trial in busy.items():  # something went wrong: what is under way is asked again later
+                future.cancel()
+                study.fail(trial, "interrupted")
+
+
+def _next(study: Study, waiting: bool) -> Trial | None:
+    """Return the next trial; None: there is nothing to ask, or not before others are told."""
+    if study.done or study.exhausted:
+        return None
+    try:
+        return study.ask()
+    except NotSupported:
+        if waiting:  # this algorithm asks one question at a time
+            return None
+        raise
+
+
+def _take(
+    study: Study,
+    trial: Trial,
+    done: Future[Mapping[str, Any]],
+    callback: Callback | None,
+    catch: type[Exception] | tuple[type[Exception], ...],
+) -> None:
+    """Tell what came out; of a measurement that failed, that it did."""
+    try:
+        outcome = done.result()
+    except Exception as problem:
+        study.fail(trial, f"{type(problem).__name__}: {problem}"[:500])
+        if isinstance(problem, catch):
+            return
+        raise
+    try:
+        study.tell(trial, outcome)
+    except Exception:
+        study.fail(trial, "its outcome was refused")
+        raise
+    if callback is not None:
+        callback(study, trial, outcome)
+
+
+@contextmanager
+def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads for measurements; Ctrl-C waits for none that has not begun."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="measure")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def find_front(arms: Any, measure: Measure, metrics: Any, **how: Any) -> Standing:
+    """Return the standing of options after measuring them until every one has its verdict.
+
+    arms, metrics: as in `Study`. measure: a function of the name of an arm that returns {metric: number}. how: what
+    `Study.run` takes (workers, trials, timeout, callback, catch), and what `Study` takes (delta, sigma, guards, ...);
+    the study is kept in memory unless told otherwise.
+
+    >>> truth = {"small": {"quality": 0.6, "cost": 1.0}, "large": {"quality": 0.9, "cost": 5.0}}
+    >>> find_front(list(truth), truth.get, {"quality": "max", "cost": "min"}, sigma=0.01).front
+    ('small', 'large')
+    """
+    from .study import Study
+
+    looping = {name: how.pop(name) for name in ("workers", "trials", "timeout", "callback", "catch") if name in how}
+    return run(Study(arms, metrics, **{"storage": "memory", **how}), measure, **looping)
