@@ -63,7 +63,8 @@ def test_bounds_are_worth_telling() -> None:
     by_range = ps.simulate(problem, Scout(sigma=0.5), eps=0.05, delta=0.1, replicates=10)
     assert by_variance.success.all()
     assert 2 * np.median(by_variance.samples) < np.median(by_range.samples)
-    assert by_variance.assumed == "outcomes within their bounds, noise of any kind"
+    drawn = "recorded rows, drawn with replacement"
+    assert by_variance.assumed == f"outcomes within their bounds, noise of any kind; {drawn}"
     mixed = ps.problems.table(rates(), arm="arm", metrics=[BOUNDED[0], ps.Metric("b")])
     result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, delta=0.1, replicates=2)
     assert result.assumed == (
