@@ -68,7 +68,7 @@ def test_bounds_are_worth_telling() -> None:
     mixed = ps.problems.table(rates(), arm="arm", metrics=[BOUNDED[0], ps.Metric("b")])
     result = ps.simulate(mixed, Scout(noise="unknown"), eps=0.05, delta=0.1, replicates=2)
     assert result.assumed == (
-        "noise assumed to be normal, variance unknown; a: within bounds, noise of any kind; "
+        "a: outcomes within their bounds, noise of any kind; b: noise assumed to be normal, variance unknown; "
         "recorded rows, drawn with replacement"
     )
 

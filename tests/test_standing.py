@@ -283,7 +283,7 @@ def test_what_is_not_above_zero_cannot_be_compared_in_percent() -> None:
 
 
 def test_what_is_below_what_can_be_measured_is_told_as_such() -> None:
-    study = ps.Study(["a", "b"], [ps.Metric("rss", "min", eps="2%", unit="MB")], storage="memory")
+    study = ps.Study(["a", "b"], [ps.Metric("rss", "min", eps="2%", unit="MB")], storage="memory", goal="practical")
     study.tell(study.ask(arm="a"), {"rss": ps.Below(6.9)})
     study.tell(study.ask(arm="b"), {"rss": 20.0})
     first, second = study.standing().as_dict()["options"]
