@@ -1265,7 +1265,7 @@ def test_costs_reach_the_algorithm_and_stay(database: str) -> None:
         ([1.0, 2.0], "cost of a study must be 1 numbers, one per arm"),
         ({"e": 1.0}, "unknown arm in cost of a study: 'e'"),
     ):
-        refuses(study, ParetoscoutError, message, lambda cost=cost: study.add_arms(["d"], cost=cost))
+        refuses(study, ParetoscoutError, message, partial(study.add_arms, ["d"], cost=cost))
     study.add_arms(["d"], cost=[8])
     again = Study.load(storage=database)
     assert told_cost(again) == told_cost(study) == [1.0, 2.5, 4.0, 8.0]
