@@ -237,11 +237,11 @@ def test_a_missing_picture_fails_no_command(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_guarantee_says_what_it_rests_on() -> None:
     done = run("demo", "s5", "--algorithm", "multi-pfi:sigma=0.2", "--eps", "0.1", "--delta", "0.001", "--json")
-    assert json.loads(done.output)["guarantee"] == (
+    assert json.loads(done.output)["guarantee"]["text"] == (
         "all verdicts right with probability 99.9%, up to 0.1 of every metric (sigma set to 0.2)"
     )
     done = run("demo", "s5", "--algorithm", "pfiwr:sigma=[0.1,0.2]", "--eps", "0.1", "--max-samples", "9", "--json")
-    assert json.loads(done.output)["guarantee"] == "none: pfiwr is a heuristic (sigma set to 0.1, 0.2)"
+    assert json.loads(done.output)["guarantee"]["text"] == "none: pfiwr is a heuristic (sigma set to 0.1, 0.2)"
 
 
 def test_what_is_not_known_is_not_claimed(tmp_path: Path) -> None:
@@ -251,7 +251,8 @@ def test_what_is_not_known_is_not_claimed(tmp_path: Path) -> None:
     verdicts = json.loads(run(*few, "--json").output)
     unmeasured = verdicts["options"][4]
     assert unmeasured["n"] == 0
-    assert unmeasured["estimates"]["metric 1"] == {"value": None, "radius": None}
+    unknown = {"value": None, "low": None, "high": None, "radius": None, "censored": False}
+    assert unmeasured["estimates"]["metric 1"] == unknown
     assert "arm 5" not in [option["rival"] for option in verdicts["options"]]
 
 
