@@ -27,7 +27,7 @@ from paretoscout.bench.made_up import made_up_bench
 from paretoscout.cli.main import SECTIONS, main
 from paretoscout.defaults import DELTA, STORAGE
 from paretoscout.estimators import DRMix, DRRidge
-from paretoscout.study import StudySpec
+from paretoscout.statement import Statement
 
 TRUTH = {"small": (0.80, 1.0), "large": (0.90, 3.0), "old": (0.70, 2.0)}  # quality, cost: old is dominated by small
 NEW = ("create", *(f"--arm={arm}" for arm in TRUTH), "-m", "quality", "-m", "cost:min", "--eps", "0.05")
@@ -118,7 +118,7 @@ def test_status_says_what_is_still_needed() -> None:
     assert read("status", "--json", "--forecast")["remaining"] is None  # not every option was measured
     assert {option["verdict"] for option in status["options"]} == {"undecided"}
     shown = ok("status")
-    assert "3 undecided; 1 samples\n" in shown
+    assert "3 undecided; 1 sample\n" in shown
     assert f"open trials: {trials[1]['trial']} (large), {trials[2]['trial']} (old)" in shown
     assert "normal noise, variance unknown" in shown
     for trial in trials[1:]:
@@ -206,7 +206,7 @@ def test_create_from_a_csv_file(folder: Path) -> None:
     named = ["--name", "robust", "--algorithm", "scout:model=robust:misfit=0.1", "--sigma", "0.1"]
     made = ok("create", "arms.csv", "-m", "speed", "--context", "threads", *named)
     assert "not used" not in made
-    assert "next: paretoscout ask --name robust" in made
+    assert "next: paretoscout run --name robust './measure {arm}'; or ask --name robust" in made
     assert "up to a misfit of 0.1" in ok("status", "--name", "robust")
     ok("add-arm", "d", "--context", "threads=4", "--name", "robust")
     assert [row["option"] for row in read("status", "--name", "robust", "--json")["options"]] == ["a", "b", "c", "d"]
@@ -263,7 +263,7 @@ def test_create_from_yaml(folder: Path) -> None:
         ("arms: [a]\nmetrics: {q: max}\nlease: soon", "--lease must be a time such as"),
         ("arms: none.csv\nmetrics: {q: max}", "no such file: none.csv"),
         ("arms: [a", "study.yaml must be a YAML file, but: "),
-        ("[1]", "study.yaml must have keys (name, arms"),
+        ("[1]", "study.yaml must have keys (name, title, arms"),
     ],
 )
 def test_a_wrong_description(text: str, message: str, folder: Path) -> None:
@@ -501,7 +501,7 @@ def test_names_and_storage_from_the_environment(monkeypatch: pytest.MonkeyPatch,
 def test_the_command_line_and_the_library_have_the_same_defaults() -> None:
     """Delta is 0.05 in everything that a user calls; `audit` measures at deltas of its own."""
     called: list[Callable[..., Any]]
-    called = [ps.simulate, ps.watch, ps.Study, ps.analyze, StudySpec, Plan, made_up_bench, DRMix, DRRidge]
+    called = [ps.simulate, ps.watch, ps.Study, ps.analyze, Statement, Plan, made_up_bench, DRMix, DRRidge]
     assert {inspect.signature(function).parameters["delta"].default for function in called} == {DELTA} == {0.05}
     options = {
         (name, option.name): option.default
