@@ -82,9 +82,9 @@ def old_study(name: str = "old") -> Study:
     """A study as an earlier version may have kept it: nothing was checked, and its text says so."""
     made = Study(["a0", "a1", "a2", "a3"], [ps.Metric("m0", "max", unit="u"), ps.Metric("m1", "min")], storage="memory")
     settings = json.loads(made.spec.text())
-    settings["arms"] = EVIL
-    settings["metrics"][0].update(name="q\x1b[2J\n|<i>", unit="$\\bad^\x1b")
-    settings["metrics"][1].update(name="=cost")
+    settings["asked"]["arms"] = EVIL
+    settings["asked"]["metrics"][0].update(name="q\x1b[2J\n|<i>", unit="$\\bad^\x1b")
+    settings["asked"]["metrics"][1].update(name="=cost")
     storage_of("paretoscout.db").create(name, json.dumps(settings))
     study = Study.load(name, "paretoscout.db")
     for trial in study.ask(8):
