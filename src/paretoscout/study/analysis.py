@@ -101,7 +101,7 @@ def _bounded(metric: Metric, values: Sequence[float | None]) -> Metric:
     different = set(there)
     if metric.bounds is not None or metric.exact or len(there) < ENOUGH_ROWS or len(different) > FEW_VALUES:
         return metric
-    if different <= {0.0, 1.0}:
+    if different <= {0.0, 1.0} and not metric.relative:
         return replace(metric, bounds=(0.0, 1.0))
     raise InvalidInput(
         f"bounds of metric {metric.name!r} must be given, for its noise is not normal: it has only {len(different)} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ class Guards:
     spec: StudySpec
     tally: Tally
     shares: FloatArray  # of delta, for each arm
+    censored: Set[tuple[int, int]] = frozenset()  # arms and columns with a value that was too small to be measured
 
     def bounds(self, arm: int, guard: Guard, n: float | None = None) -> tuple[float, float]:
         """Return limits that the mean of a guarded column lies between, on the scale on which it is compared.
@@ -50,7 +52,7 @@ class Guards:
         else:
             width = one_sided_mixture(n, alpha, sigma, rho) if sigma > 0 else 0.0
         mean = float(self.tally.mean[arm, column])
-        return mean - width, mean + width
+        return -np.inf if (arm, column) in self.censored else mean - width, mean + width
 
     def _limit(self, guard: Guard) -> tuple[float, float]:
         """The limit and the eps of its metric, on the scale on which it is compared."""

@@ -51,11 +51,18 @@ class Rows:
             if name not in self.columns:
                 raise UnknownName(f"metric in {where}:", name, self.columns)
         plain = {name: value.value if isinstance(value, Below) else value for name, value in values.items()}
+        below = [name for name in self.columns if isinstance(values.get(name), Below)]
+        for metric in self.spec.metrics:  # an algorithm takes a bound for a value; practical verdicts see to that
+            if metric.name in below and (metric.direction == "max" or not self.spec.practical):
+                raise InvalidInput(
+                    f"{metric.name!r} in {where} must be a number, got Below: that is for metrics where smaller is "
+                    "better, in a study with goal='practical'"
+                )
         row = [
             None if plain.get(name) is None else checks.number(f"{name!r} in {where}", plain[name])
             for name in self.columns
         ]
-        return row, [name for name in self.columns if isinstance(values.get(name), Below)]
+        return row, below
 
     def check(
         self, row: Sequence[float | None], where: str, accepts: Accepts, whole: Row | None = None, more: bool = False
