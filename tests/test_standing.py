@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 import paretoscout as ps
 from paretoscout.cli.main import main
-from paretoscout.errors import InvalidInput, UnknownName
+from paretoscout.errors import InvalidInput, NotSupported, UnknownName
 from paretoscout.study import schema
 
 TRUTH = {"a": (1.0, 10.0), "b": (0.5, 12.0), "c": (2.0, 30.0), "d": (2.5, 90.0)}
+MEMORY: dict[str, Any] = {"storage": "memory", "delta": 0.1}
+PRACTICAL: dict[str, Any] = {**MEMORY, "goal": "practical"}
 METRICS = [ps.Metric("quality", eps=0.1), ps.Metric("time", "min", eps="2%", unit="ms")]
 
 
@@ -283,7 +285,8 @@ def test_what_is_not_above_zero_cannot_be_compared_in_percent() -> None:
 
 
 def test_what_is_below_what_can_be_measured_is_told_as_such() -> None:
-    study = ps.Study(["a", "b"], [ps.Metric("rss", "min", eps="2%", unit="MB")], storage="memory", goal="practical")
+    rss = ps.Metric("rss", "min", eps="2%", unit="MB")
+    study = ps.Study(["a", "b"], [rss], goal="practical", storage="memory")
     study.tell(study.ask(arm="a"), {"rss": ps.Below(6.9)})
     study.tell(study.ask(arm="b"), {"rss": 20.0})
     first, second = study.standing().as_dict()["options"]
@@ -315,3 +318,111 @@ def test_twice_as_long_is_worse_by_a_hundred_percent() -> None:
         study.tell(trial, {"t": 100.0, "q": 1.0} if trial.arm == "a" else {"t": 200.0, "q": 2.0})
     assert "t worse by 100%" in study.explain("a").text
     assert "t better by 100%" in study.explain("b").text
+
+
+@pytest.mark.parametrize(("goal", "direction"), [("front", "min"), ("front", "max"), ("practical", "max")])
+def test_bounds_are_refused_where_they_would_be_taken_for_values(goal: str, direction: str) -> None:
+    study = ps.Study(["a", "b"], {"x": direction}, sigma=0.1, goal=goal, storage="memory")
+    with pytest.raises(InvalidInput, match="must be a number, got Below"):
+        study.tell(study.ask(), {"x": ps.Below(6.9)})
+
+
+def test_a_bound_proves_nothing_of_what_is_below_it() -> None:
+    """One option is at most 6.9, another one 5: nobody knows which is the smaller one."""
+    study = ps.Study(["a", "b"], [ps.Metric("x", "min", eps=0.1)], sigma=0.1, goal="practical", storage="memory")
+    for _ in range(30):
+        study.tell(study.ask(arm="a"), {"x": ps.Below(6.9)})
+        study.tell(study.ask(arm="b"), {"x": 5.0})
+    assert study.verdicts().verdicts == ("undecided", "undecided")
+    assert not study.done
+
+
+@pytest.mark.parametrize("guard", ["g >= 5", "g <= 5"])
+def test_a_bound_does_not_settle_a_guard_from_below(guard: str) -> None:
+    study = ps.Study(["a", "b"], {"x": "min"}, sigma={"x": 0.1, "g": 0.1}, guards=[guard], storage="memory")
+    for _ in range(30):
+        for arm in study.standing().options:
+            study.tell(study.ask(arm=arm), {"x": 1.0 if arm == "a" else 2.0, "g": ps.Below(6.9)})
+    assert study.standing().unguarded == ("a", "b")
+    assert not study.standing().withdrawn
+
+
+def test_a_study_that_is_done_asks_for_nothing_more() -> None:
+    """Also where only the algorithm has no verdict yet: whoever follows the log finds that it is done."""
+    study = ps.Study(["a", "b"], [ps.Metric("x", eps=0.3), ps.Metric("y", eps=0.3)], sigma=0.2, **PRACTICAL)
+    rng = np.random.default_rng(4)
+    while not study.done:
+        trial = study.ask()
+        x, y = (1.0 if trial.arm == "a" else 1.3) + 0.2 * rng.standard_normal(2)
+        study.tell(trial, {"x": x, "y": y})
+    assert not study.proven_done
+    with pytest.raises(NotSupported, match="the study is done"):
+        study.ask()
+    assert str(study.remaining()) == "nothing more to measure"
+
+
+def test_what_people_wait_for_is_forecast() -> None:
+    """The algorithm has its verdicts; whether one of two options that tie in x is pointless takes more runs."""
+    metrics = [ps.Metric("x", eps=0.3), ps.Metric("y", "min", eps=0.3)]
+    study = ps.Study(["a", "b"], metrics, sigma=0.3, **PRACTICAL)
+    while not study.proven_done:
+        trial = study.ask()
+        study.tell(trial, {"x": 1.0, "y": 1.0 if trial.arm == "a" else 1.4})
+    assert not study.done
+    assert study.remaining().samples > 0
+
+
+def test_without_noise_numbers_that_never_vary_are_certain() -> None:
+    metrics = [ps.Metric("x", eps=0.1), ps.Metric("y", "min", eps=0.1)]
+    study = ps.Study(["a", "b"], metrics, sigma=0.0, **PRACTICAL)
+    for _ in range(10):
+        if not study.done:
+            trial = study.ask()
+            study.tell(trial, {"x": 1.0, "y": 1.0 if trial.arm == "a" else 0.5})
+    assert study.done
+    assert study.verdicts().verdicts == ("dominated", "front")
+
+
+def test_ratios_beyond_all_numbers_are_not_known() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("time", "min", eps="2%")], sigma=400.0, **MEMORY)
+    for arm in "abab":
+        study.tell(study.ask(arm=arm), {"time": 100.0})
+    assert study.standing().pair("a", "b").differences[0].high is None
+
+
+def test_concerns_are_in_the_unit_of_the_metric_and_of_options_that_are_there() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("time", "min", eps="2%", unit="ms")], **MEMORY)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        study.tell(study.ask(arm="a"), {"time": 100.0})
+        study.tell(study.ask(arm="b"), {"time": 120.0 * math.exp(0.01 * rng.normal())})
+    (concern,) = study.verdicts().concerns
+    assert "always 100," in concern.text
+    assert concern.figures["value"] == pytest.approx(100.0)
+    study.withdraw("a")
+    assert not study.verdicts().concerns
+
+
+def test_few_values_on_a_log_scale_are_not_taken_for_shares() -> None:
+    runs = {"option": ["a", "b"] * 20, "time": [1.0] * 40}
+    with pytest.raises(InvalidInput, match="bounds of metric 'time' must be given"):
+        ps.analyze(runs, "option", [ps.Metric("time", "min", eps="2%")])
+
+
+def test_settings_are_the_same_however_they_are_written(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"metrics": {"x": "max", "y": "min"}, "sigma": 1.0, "storage": tmp_path / "s.db"}
+    ps.Study(["a", "b"], at_give_up={"x": 0, "y": 1}, **how)
+    ps.Study(["a", "b"], at_give_up={"y": 1, "x": 0}, **how)
+    asked = ps.problems.load("s5").asked(eps=np.array([1, 1]))  # type: ignore[arg-type]
+    assert ps.Study.of(asked, storage="memory").spec.metrics[0].eps == 1.0
+
+
+@pytest.mark.parametrize("goal", ["front", "practical"])
+def test_what_was_withdrawn_after_looking_must_still_be_escaped(goal: str) -> None:
+    means = {"a": (2.0, 2.0), "b": (1.0, 1.0), "c": (0.5, 1.5)}
+    study = ps.Study(list(means), [ps.Metric("x", eps=0.1), ps.Metric("y", eps=0.1)], sigma=0.1, goal=goal, **MEMORY)
+    for arm in [*means] * 10:
+        study.tell(study.ask(arm=arm), dict(zip("xy", means[arm], strict=True)))
+    study.withdraw("a", looked=True)
+    assert study.verdicts().verdicts == ("undecided", "undecided")
+    assert not study.done

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from scipy.special import betainc, ndtr, stdtr
 
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.evidence import FEW_VALUES
+from .statement import Metric
 
 #: Probability of any alarm in one look, if the noise is independent and, where that is asked for, normal.
 FALSE_ALARM = 0.001
@@ -84,6 +85,15 @@ class Concern:
             "figures": dict(self.figures),
             "text": self.text,
         }
+
+    def in_unit_of(self, metric: Metric) -> Concern:
+        """Return it with values in the metric's own unit, where its logarithms were examined."""
+        if not metric.relative:
+            return self
+        shown = {name: figure for name, figure in self.figures.items() if name not in ("lowest", "highest")}
+        if "value" in shown:
+            shown["value"] = float(metric.natural(shown["value"]))
+        return replace(self, figures=shown)
 
     def _said(self) -> str:
         saw = self.figures

@@ -25,7 +25,8 @@ from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput
 from ..storage import Storage
 from ..study import Below, Study, Trial
-from ..study.practical import bearing, below, hardly_known, judged, never_varied, runs_for
+from ..study.practical import RUNS_TO_SHOW, bearing, below, hardly_known, judged, never_varied, runs_for
+from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
 from .run import Command, Done, Interrupted, Job, Run, Runner
@@ -227,8 +228,14 @@ class Campaign:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
         standing, proven = self.study.standing(), self.study.proven()
         table, doubts = judged(proven, doubting=self._may_choose)
-        unlimited = set(standing.unguarded) & set(table.front) if self.study.spec.guards else set()
+        unlimited = set(standing.unguarded) & set(table.front) - self._below_limits(table)
         return sorted({*bearing(proven, table, doubts), *unlimited} or hardly_known(table))
+
+    def _below_limits(self, table: VerdictTable) -> set[str]:
+        """Options that ran often, and have a value too small to be measured where there is a limit: nobody can tell."""
+        limited = [source.guard is not None for source in self.plan.sources]
+        hidden = below(table)[:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
+        return {arm for arm, so in zip(table.arms, hidden, strict=True) if so}
 
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
         """Return what to run next; nothing: every option has its verdict, or more runs are of no use.

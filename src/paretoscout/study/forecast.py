@@ -15,6 +15,7 @@ from ..kernels.compile import per_state
 from ..kernels.dispatch import done, draw, update
 from ..simulation.play import PLAYED, Log, player
 from ..streams import environment_stream
+from . import practical
 from .replica import Replica
 
 #: A simulated future ends after so many samples; the clock is looked at after every slice.
@@ -44,8 +45,8 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
     """Simulate futures: means drawn around the estimates, noise as it was told or as it was seen."""
     names = [replica.arms[arm] for arm in replica.seated]
     standing = [replica.arms[arm] for arm in replica.present]
-    if replica.session.done:
-        needs = _for_guards(replica)
+    if replica.session.done or replica.done:
+        needs = {} if replica.done else _to_act(replica) | _for_guards(replica)
         total = sum(needs.values())
         return Remaining(total, total, total, None if total else 0.0, {**dict.fromkeys(standing, 0.0), **needs})
     L = len(replica.spec.metrics)
@@ -74,6 +75,19 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         float(np.quantile(uniform, 0.5, method="nearest")) if uniform else None,
         {name: n for name, n in zip(names, (pulls / len(needed)).tolist(), strict=True) if name in standing},
     )
+
+
+def _to_act(replica: Replica) -> dict[str, float]:
+    """Samples until the arms have the verdicts that people act on, if that was asked for."""
+    if not replica.spec.practical:
+        return {}
+    table, doubts = replica.doubts()
+    needs = dict(zip(table.arms, practical.runs_of(table, doubts).tolist(), strict=True))
+    doubted = {doubt.arm for doubt in doubts}
+    for k, (arm, verdict) in enumerate(zip(table.arms, table.verdicts, strict=True)):
+        if verdict == "undecided" and k not in doubted:
+            needs[arm] = np.inf if table.counts[k] else 1.0
+    return {arm: float(np.ceil(more)) for arm, more in needs.items()}
 
 
 def _for_guards(replica: Replica) -> dict[str, float]:

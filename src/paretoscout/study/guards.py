@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ class Guards:
     spec: StudySpec
     tally: Tally
     shares: FloatArray  # of delta, for each arm
-    censored: Collection[tuple[int, int]] = ()  # arms and columns with a value that was too small to be measured
+    censored: Set[tuple[int, int]] = frozenset()  # arms and columns with a value that was too small to be measured
 
     def bounds(self, arm: int, guard: Guard, n: float | None = None) -> tuple[float, float]:
         """Return limits that the mean of a guarded column lies between, on the scale on which it is compared.

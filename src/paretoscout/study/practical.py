@@ -37,13 +37,21 @@ class Doubt:
     times: float  # by which factor the number of their runs must grow to be sure, about
 
 
-def judged(table: VerdictTable, doubting: bool = True) -> tuple[VerdictTable, list[Doubt]]:
+def judged(table: VerdictTable, doubting: bool = True, whole: bool = True) -> tuple[VerdictTable, list[Doubt]]:
     """Return the verdicts that people act on, and what is in doubt: the verdicts on these are undecided.
 
-    Without `doubting`, where nobody can go on with them, options in doubt are left on the front.
+    Without `doubting`, where nobody can go on with them, options in doubt are left on the front. Unless the table is
+    `whole`, some that left are to be escaped as well: only the study tells who is on the front.
     """
     eps = np.array([metric.tolerance for metric in table.metrics])
-    verdicts, rivals = list(table.verdicts), list(table.rivals)
+    bounds = below(table)  # of metrics where smaller is better
+    unsure = bounds.any(axis=1)
+    # the study took bounds for values: what is below one may be better than that, and need not be beaten
+    verdicts = [
+        "undecided" if so and verdict == "dominated" else verdict
+        for verdict, so in zip(table.verdicts, unsure, strict=True)
+    ]
+    rivals = list(table.rivals)
     lead, least, most, rounding = _compared(table)
     # [k, j]: for sure, j is better than k in some metric, and in none worse by more than eps
     pointless = np.asarray((least >= -eps - rounding).all(axis=2) & (least > rounding).any(axis=2))
@@ -52,7 +60,8 @@ def judged(table: VerdictTable, doubting: bool = True) -> tuple[VerdictTable, li
         verdicts[k], rivals[k] = "dominated", table.arms[j]
     # what is the same up to eps in some metric is not beaten in it, as little as may be known of the others
     safe = np.asarray((most <= eps + rounding).any(axis=2))
-    unsure = below(table).any(axis=1)
+    # [k, j]: k may have escaped j by a bound on j alone
+    loose = (bounds[None] & (lead < 0.0)).any(axis=2) | (unsure[:, None] & unsure)
     for k in alive:
         if verdicts[k] == "dominated":
             continue
@@ -60,9 +69,9 @@ def judged(table: VerdictTable, doubting: bool = True) -> tuple[VerdictTable, li
         if table.counts[k] == 0:
             verdicts[k] = "undecided"
         elif all(safe[k, j] for j in alive if j != k):
-            verdicts[k] = "front"
-        elif unsure[k] and (near := [j for j in alive if j != k and unsure[j] and not safe[k, j]]):
-            verdicts[k], rivals[k] = "undecided", table.arms[near[0]]  # the study took both bounds for equal values
+            verdicts[k] = "front" if whole else verdicts[k]
+        elif near := [j for j in alive if j != k and loose[k, j] and not safe[k, j]]:
+            verdicts[k], rivals[k] = "undecided", table.arms[near[0]]
     front = [k for k, verdict in enumerate(verdicts) if verdict == "front"]
     times = _times_the_runs(lead, least, eps, rounding)
     doubts = [
@@ -107,6 +116,11 @@ def stuck(table: VerdictTable, practical: VerdictTable) -> list[int]:
 
 def runs_for(table: VerdictTable, doubts: Sequence[Doubt]) -> float:
     """Estimate how many runs it takes to end all doubts."""
+    return float(runs_of(table, doubts).sum())
+
+
+def runs_of(table: VerdictTable, doubts: Sequence[Doubt]) -> FloatArray:
+    """Estimate how many runs of each option it takes to end all doubts (K,)."""
     nearest: dict[int, Doubt] = {}
     for doubt in sorted(doubts, key=lambda doubt: -doubt.times):
         nearest[doubt.arm] = doubt
@@ -114,7 +128,7 @@ def runs_for(table: VerdictTable, doubts: Sequence[Doubt]) -> float:
     for doubt in nearest.values():
         for k in (doubt.arm, doubt.rival):
             times[k] = max(times[k], doubt.times)
-    return float((table.counts * (times - 1.0)).sum())
+    return np.asarray(table.counts * (times - 1.0))
 
 
 def block(

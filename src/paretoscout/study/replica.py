@@ -216,8 +216,15 @@ class Replica:
         """Return what is known of the arms that are there, as people act on it if that was asked for."""
         table = self.proven()
         if self.spec.practical:
-            table, _ = practical.judged(table, doubting=self.accepts.unasked)
+            table, _ = self._judged(table)
         return table
+
+    def _judged(self, proven: VerdictTable) -> tuple[VerdictTable, list[practical.Doubt]]:
+        return practical.judged(proven, doubting=self.accepts.unasked, whole=not self.missed)
+
+    def doubts(self) -> tuple[VerdictTable, list[practical.Doubt]]:
+        """Return the verdicts that people act on, and those of them that are in doubt."""
+        return self._judged(self.proven())
 
     def proven(self) -> VerdictTable:
         """Return what the algorithm proves of the arms that are there."""
@@ -302,7 +309,7 @@ class Replica:
         if not self.accepts.unasked:
             return None
         proven = self.proven()
-        table, doubts = practical.judged(proven)
+        table, doubts = self._judged(proven)
         bearing = practical.bearing(proven, table, doubts)
         waiting = Counter(lease.arm for lease in self.open.values())
         arms = [self.index[name] for name in bearing]
@@ -331,7 +338,7 @@ class Replica:
         """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already."""
         if chosen is not None:
             return self._asked(at, chosen, None, chosen=True)
-        if self.session.done:
+        if self.session.done or (self.spec.practical and self.done):  # people may act before the algorithm has its own
             arm = self._in_doubt() if self.spec.practical else None
             arm = self.unguarded() if arm is None else arm
             if arm is None:

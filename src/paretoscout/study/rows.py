@@ -50,13 +50,14 @@ class Rows:
         for name in values:
             if name not in self.columns:
                 raise UnknownName(f"metric in {where}:", name, self.columns)
+        plain = {name: value.value if isinstance(value, Below) else value for name, value in values.items()}
         below = [name for name in self.columns if isinstance(values.get(name), Below)]
-        if below and not self.spec.practical:
-            raise NotSupported(
-                f"{below[0]!r} in {where} must be a number: a value that is only known to be below one needs a study "
-                "with goal='practical'"
-            )
-        plain = {name: value.value if name in below else value for name, value in values.items()}
+        for metric in self.spec.metrics:  # an algorithm takes a bound for a value; practical verdicts see to that
+            if metric.name in below and (metric.direction == "max" or not self.spec.practical):
+                raise InvalidInput(
+                    f"{metric.name!r} in {where} must be a number, got Below: that is for metrics where smaller is "
+                    "better, in a study with goal='practical'"
+                )
         row = [
             None if plain.get(name) is None else checks.number(f"{name!r} in {where}", plain[name])
             for name in self.columns

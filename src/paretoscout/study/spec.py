@@ -83,6 +83,10 @@ class StudySpec:
     title: str = ""  # the question that the study answers
     rules: int = field(default=RULES, compare=False)  # under which it was begun
 
+    def __post_init__(self) -> None:
+        said = dict(self.at_give_up)  # in one order, however it was stated
+        object.__setattr__(self, "at_give_up", tuple((name, said[name]) for name in self.columns if name in said))
+
     @property
     def arms(self) -> tuple[str, ...]:
         """The first arms."""
@@ -255,6 +259,12 @@ def make_spec(
     for guard in guards:
         if guard.limit <= 0 and any(metric.relative for metric in asked.metrics if metric.name == guard.metric):
             raise InvalidInput(f"limit of metric {guard.metric!r} must be above 0 on a log scale, got {guard.limit:g}")
+    if asked.goal == "practical":  # where there is no noise, a number that never varies is certain
+        still = (asked.sigma == 0.0).reshape(-1, len(asked.metrics)).all(axis=0)
+        stated = (
+            replace(metric, exact=metric.exact or bool(so)) for metric, so in zip(asked.metrics, still, strict=True)
+        )
+        asked = replace(asked, metrics=tuple(stated))
     record, settings = resolve(algorithm)
     if isinstance(algorithm, str) and not asked.knows_sigma:
         if "noise" not in settings.__dataclass_fields__:

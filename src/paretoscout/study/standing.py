@@ -27,6 +27,8 @@ from .replica import Replica
 VERSION = 1
 #: Of more options than this nobody looks at all pairs.
 MOST_COMPARED = 100
+#: A logarithm of a ratio beyond this is that of no number.
+MOST_LOG = 700.0
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ def _differences(
 
 
 def _known(difference: float, metric: Metric) -> float | None:
-    if not math.isfinite(difference):
+    if not math.isfinite(difference) or (metric.relative and difference > MOST_LOG):
         return None
     return math.expm1(difference) if metric.relative else difference
 

@@ -26,7 +26,7 @@ from .log import StudyLog, weight
 from .loop import Callback, Measure, run
 from .replica import KINDS, Replica
 from .rows import Row, Rows, as_array, completed
-from .spec import Guard, StudySpec, arm_names, make_spec, stated
+from .spec import Guard, StudySpec, arm_names, make_spec, metrics_of, stated
 from .standing import Standing, Trial, standing_of
 
 #: Rows of imported data in one event.
@@ -157,7 +157,7 @@ class Study:
         """Make the study, or find it, in its storage."""
         name = self.name
         self._concerns: tuple[Concern, ...] = ()
-        self._looked_after = -1  # the event after which what was measured was examined
+        self._looked_after: tuple[int, ...] = (-1,)  # the event after which what was measured was examined, and of whom
         # only now: what is wrong leaves no file behind
         where = storage or os.environ.get("PARETOSCOUT_STORAGE") or STORAGE
         self.storage = storage_of(where, make=spec is not None)
@@ -187,7 +187,8 @@ class Study:
         features = () if asked.contexts is None else tuple(f"x{k + 1}" for k in range(asked.contexts.shape[1]))
         study = cls.__new__(cls)
         study.name = checks.name("name of a study", name)
-        study._begin(make_spec(replace(asked, of="a study"), features=features, **settings), storage)
+        stated = replace(asked, of="a study", metrics=metrics_of(asked.metrics))
+        study._begin(make_spec(stated, features=features, **settings), storage)
         return study
 
     @classmethod
@@ -400,8 +401,8 @@ class Study:
 
     def _look(self, replica: Replica) -> tuple[Concern, ...]:
         """Return what speaks against the assumptions: everybody examines the same events, and sees the same."""
-        if replica.look != self._looked_after:
-            self._concerns, self._looked_after = self._examined(replica), replica.look
+        if replica.look >= 0 and (after := (replica.look, *replica.present)) != self._looked_after:
+            self._concerns, self._looked_after = self._examined(replica), after
         return self._concerns
 
     def _examined(self, replica: Replica) -> tuple[Concern, ...]:
@@ -424,20 +425,19 @@ class Study:
         for column, metric in enumerate(stated):
             values[:, column] = metric.compared(values[:, column])
         of_arm = [values[arms == arm] for arm in replica.present]
-        return tuple(
-            examine(
-                [replica.arms[arm] for arm in replica.present],
-                self.spec.columns,
-                [[column[~np.isnan(column)] for column in series.T] for series in of_arm],
-                normal=[
-                    sigma is None and metric.bounds is None
-                    for metric, sigma in zip(stated, self.spec.sigma, strict=True)
-                ],
-                ordered=ordered,
-                exact=[metric.exact for metric in stated],
-                eps=[metric.tolerance for metric in stated],
-            )
+        seen = examine(
+            [replica.arms[arm] for arm in replica.present],
+            self.spec.columns,
+            [[column[~np.isnan(column)] for column in series.T] for series in of_arm],
+            normal=[
+                sigma is None and metric.bounds is None for metric, sigma in zip(stated, self.spec.sigma, strict=True)
+            ],
+            ordered=ordered,
+            exact=[metric.exact for metric in stated],
+            eps=[metric.tolerance for metric in stated],
         )
+        metrics = {metric.name: metric for metric in stated}
+        return tuple(concern.in_unit_of(metrics[concern.metric]) for concern in seen)
 
     def front(self) -> list[str]:
         """Return the arms that are proven to be on the front."""
