@@ -40,7 +40,6 @@ from scipy.special import betainc, ndtr, stdtr
 
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.evidence import FEW_VALUES
-from .statement import Metric
 
 #: Probability of any alarm in one look, if the noise is independent and, where that is asked for, normal.
 FALSE_ALARM = 0.001
@@ -86,13 +85,11 @@ class Concern:
             "text": self.text,
         }
 
-    def in_unit_of(self, metric: Metric) -> Concern:
+    def in_own_unit(self) -> Concern:
         """Return it with values in the metric's own unit, where its logarithms were examined."""
-        if not metric.relative:
-            return self
         shown = {name: figure for name, figure in self.figures.items() if name not in ("lowest", "highest")}
         if "value" in shown:
-            shown["value"] = float(metric.natural(shown["value"]))
+            shown["value"] = math.exp(shown["value"])
         return replace(self, figures=shown)
 
     def _said(self) -> str:

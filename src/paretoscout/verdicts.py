@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class VerdictTable:
             remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
         )
 
-    @property
+    @cached_property
     def _natural(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Estimates, lower and upper ends of the intervals, each (K, L) in the metrics' own units."""
         relative = np.array([metric.relative for metric in self.metrics])

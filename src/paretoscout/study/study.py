@@ -436,8 +436,8 @@ class Study:
             exact=[metric.exact for metric in stated],
             eps=[metric.tolerance for metric in stated],
         )
-        metrics = {metric.name: metric for metric in stated}
-        return tuple(concern.in_unit_of(metrics[concern.metric]) for concern in seen)
+        relative = {metric.name for metric in stated if metric.relative}
+        return tuple(concern.in_own_unit() if concern.metric in relative else concern for concern in seen)
 
     def front(self) -> list[str]:
         """Return the arms that are proven to be on the front."""
