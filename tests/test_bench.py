@@ -211,7 +211,7 @@ def test_peak_memory_is_that_of_the_command_not_ours(runner: Runner) -> None:
     "command", ["true", "gzip -kf numbers.txt", "zstd --single-thread -1 -qkf numbers.txt", "sort numbers.txt"]
 )
 def test_peak_memory_is_that_of_gnu_time(command: str, folder: Path, runner: Runner) -> None:
-    """Medians of nine runs each, within 0.2 MB; with threads the peak would depend on what else the machine does."""
+    """The least of nine runs each, within 0.2 MB; others depend on what else the machine does, as with threads."""
     if missing := [name for name in ("/usr/bin/time", command.split()[0]) if shutil.which(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     if not sys.platform.startswith("linux"):
@@ -223,7 +223,7 @@ def test_peak_memory_is_that_of_gnu_time(command: str, folder: Path, runner: Run
         done = subprocess.run(timed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
         theirs.append(1024 * int(done.stderr.split()[-1]))
     ours = [runner.run(command, capture=False) for _ in range(9)]
-    assert np.median([run.rss for run in ours]) == pytest.approx(np.median(theirs), abs=200_000)
+    assert min(run.rss for run in ours) == pytest.approx(min(theirs), abs=200_000)
 
 
 def test_a_command_gets_its_environment_as_it_is(runner: Runner) -> None:
@@ -593,8 +593,9 @@ def test_numbers_in_exports_are_those_of_the_metric(folder: Path) -> None:
     assert first["estimates"]["x"] == x
     early = bench("sleep 0.001", "-m", "time", "--budget", "2", "--json")
     (option,) = json.loads(early.stdout)["options"]
-    unknown = {"value": None, "low": None, "high": None, "radius": None, "censored": False}
-    assert option["estimates"]["time"] == unknown
+    told = option["estimates"]["time"]
+    assert told["value"] > 0.5, "shown from the first run on"
+    assert (told["low"], told["high"], told["radius"]) == (None, None, None)
     assert early.exit_code == 0, "one option alone is on the front whatever it takes"
 
 

@@ -1289,7 +1289,7 @@ def test_values_too_small_to_be_measured_need_the_goal_that_knows_of_them() -> N
     study = new()
     trial = study.ask()
     below = {"quality": 1.0, "cost": Below(2.0)}
-    refuses(study, NotSupported, "'cost' in outcome of trial 0 must be a number", lambda: study.tell(trial, below))
+    refuses(study, InvalidInput, "'cost' in outcome of trial 0 must be a number", lambda: study.tell(trial, below))
     practical = new(goal="practical")
     practical.tell(practical.ask(), below)
     estimates = practical.standing().as_dict()["options"][0]["estimates"]

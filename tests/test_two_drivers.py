@@ -12,7 +12,7 @@ from test_every_algorithm import CONTENDERS, MEANS, plan, suited
 import paretoscout as ps
 from paretoscout.algorithms import GEGE, PSIPS, Settings, TrackAndStop
 from paretoscout.algorithms.registry import resolve
-from paretoscout.errors import InvalidInput, NotSupported
+from paretoscout.errors import InvalidInput, NotSupported, UnknownName
 from paretoscout.simulation.replicates import Simulation
 
 STATED = {
@@ -84,3 +84,11 @@ def test_a_statement_is_kept_whole(tmp_path: Path) -> None:
         ps.Study.of(asked, algorithm="scout", storage=tmp_path / "x.db", name=which)
         kept = ps.Study.load(which, tmp_path / "x.db").spec.asked
         assert kept.differs(asked) == []
+
+
+def test_a_study_of_a_statement_may_have_guards() -> None:
+    asked = STATED["tabular"].asked(0.3)
+    study = ps.Study.of(asked, guards=["metric 1 >= 0.5"], storage="memory")
+    assert [study.spec.limit(guard) for guard in study.spec.guards] == ["metric 1 >= 0.5"]
+    with pytest.raises(UnknownName, match="metric in guards of a study"):
+        ps.Study.of(asked, guards=["speed <= 3"], storage="memory")

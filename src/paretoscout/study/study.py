@@ -26,7 +26,7 @@ from .log import StudyLog, weight
 from .loop import Callback, Measure, run
 from .replica import KINDS, Replica
 from .rows import Row, Rows, as_array, completed
-from .spec import Guard, StudySpec, arm_names, make_spec, metrics_of, stated
+from .spec import Guard, StudySpec, arm_names, guards_of, make_spec, metrics_of, stated
 from .standing import Standing, Trial, standing_of
 
 #: Rows of imported data in one event.
@@ -178,7 +178,7 @@ class Study:
     ) -> Study:
         """Return a live study of a statement, such as that of a simulated problem (`problem.asked(eps, delta)`).
 
-        settings: algorithm, seed, lease, give_up, at_give_up, order and title, as in `Study`.
+        settings: guards (on its metrics), algorithm, seed, lease, give_up, at_give_up, order, title, as in `Study`.
 
         >>> from paretoscout.problems import load
         >>> Study.of(load("s5").asked(eps=0.1), storage="memory")
@@ -188,7 +188,11 @@ class Study:
         study = cls.__new__(cls)
         study.name = checks.name("name of a study", name)
         stated = replace(asked, of="a study", metrics=metrics_of(asked.metrics))
-        study._begin(make_spec(stated, features=features, **settings), storage)
+        guards = guards_of(settings.pop("guards", ()))
+        for guard in guards:
+            if guard.metric not in (names := [metric.name for metric in stated.metrics]):
+                raise UnknownName("metric in guards of a study:", guard.metric, names)
+        study._begin(make_spec(stated, features=features, guards=guards, **settings), storage)
         return study
 
     @classmethod
