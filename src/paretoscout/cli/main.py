@@ -15,7 +15,7 @@ from .. import __version__
 from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from ..shown import line
-from . import loop, manage, report, study, values
+from . import loop, manage, standing, study, values
 from .audit import audit
 from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
@@ -76,7 +76,7 @@ def main() -> None:
 
 for _command in (
     *(study.create, loop.run, study.ask, study.tell, study.import_),
-    *(report.status, report.front, report.explain, report.plot, report.export, report.analyze),
+    *(standing.status, standing.front, standing.explain, standing.plot, standing.export, standing.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
     *(bench, audit, datasets, reproduce),
 ):

@@ -1,4 +1,4 @@
-"""`paretoscout create`, `ask`, `tell`, `import`: running a study. What is known of it is in `report.py`."""
+"""`paretoscout create`, `ask`, `tell`, `import`: running a study. What is known of it is in `standing.py`."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class OpenTrial(Trial):
     """A trial that was asked and is neither told nor void."""
 
     asked_at: float  # seconds since 1970, by the clock of the storage
-    lapsed: bool  # its question may be asked again, but an outcome still counts
+    overdue: bool  # its lease is over: its question may be asked again, but an outcome still counts
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Standing:
             "spent": self.spent,
             **said,
             "open_trials": [
-                {"trial": trial.number, "option": trial.arm, "asked_at": trial.asked_at, "lapsed": trial.lapsed}
+                {"trial": trial.number, "option": trial.arm, "asked_at": trial.asked_at, "overdue": trial.overdue}
                 for trial in self.open
             ],
             "withdrawn": [vars(each) for each in self.withdrawn],
