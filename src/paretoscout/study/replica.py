@@ -141,6 +141,7 @@ class Replica:
         self.units, self.columns = self.spec.asked.units, self.spec.columns
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
         self.any_logs = bool(self.logs.any())
+        self._known: VerdictTable | None = None  # the verdicts, until something happens
         self._status: IntArray | None = None  # of the session, when it was last looked at
 
     def _index(self) -> None:
@@ -214,10 +215,10 @@ class Replica:
 
     def verdicts(self) -> VerdictTable:
         """Return what is known of the arms that are there, as people act on it if that was asked for."""
-        table = self.proven()
-        if self.spec.practical:
-            table, _ = self._judged(table)
-        return table
+        if self._known is None:
+            proven = self.proven()
+            self._known = self._judged(proven)[0] if self.spec.practical else proven
+        return self._known
 
     def _judged(self, proven: VerdictTable) -> tuple[VerdictTable, list[practical.Doubt]]:
         return practical.judged(proven, doubting=self.accepts.unasked, whole=not self.missed)
@@ -353,6 +354,7 @@ class Replica:
     def _asked(self, at: float, arm: int, question: int | None, **how: bool) -> Event:
         self.number += 1
         self.asked += 1
+        self._known = None
         self.open[self.number] = lease = Lease(arm, question, at)
         self._set_deadline(self.number, lease)
         self.attempts[question] += 1
@@ -386,7 +388,7 @@ class Replica:
         if event.kind == "ask":
             self._follow(event)
             return
-        self.number = event.number
+        self.number, self._known = event.number, None
         if event.kind == "tell":
             self._tell(event)
         elif event.kind == "fail" or event.kind == "give-up":
@@ -402,6 +404,7 @@ class Replica:
         self._take_turns()
         if self.spec.guards and self.keeps_shares and self.session.done:
             self._doubt()
+            self._known = None
         self._note_verdicts(arms_changed=event.kind == "arms")
         if self.told + self.imported >= self.next_look:
             self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
