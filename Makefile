@@ -9,6 +9,9 @@ IN_TWO := -n 2 --dist worksteal
 # What takes longest of the tests; make check leaves it out.
 SLOW := audit bench compile docs reproduce study_trust
 
+# What has more to test where time does not matter: make audit.
+LONG := study_trust session_bytes diagnostics standing cli_exits
+
 # For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
@@ -45,7 +48,7 @@ compiled: $(VENV)/installed-dev
 
 audit: $(VENV)/installed-dev
 	$(BIN)/paretoscout audit --out out/audit.json
-	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) tests/test_study_trust.py tests/test_session_bytes.py
+	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) $(LONG:%=tests/test_%.py)
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
