@@ -76,7 +76,9 @@ def test_demo_with_an_eps_in_percent(tmp_path: Path) -> None:
     shown = json.loads(run(*arguments).output)
     assert [option["verdict"] for option in shown["options"]] == ["front", "dominated"]
     assert shown["guarantee"]["tolerated"] == shown["rows"]["guarantee"]["tolerated"] == {"time": "2%"}
-    assert shown["options"][0]["estimates"]["time"]["value"] == pytest.approx(100, rel=0.05)  # of few draws, noise 1%
+    time = shown["options"][0]["estimates"]["time"]
+    assert time["low"] < 100 < time["high"], "in milliseconds; false alarm: below 0.05, the delta"
+    assert time["high"] < 1.5 * time["low"]
 
 
 def test_demo_says_what_it_assumes_and_what_the_rows_prove(tmp_path: Path) -> None:
