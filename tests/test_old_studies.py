@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paretoscout.storage.sql import SQLStorage
@@ -66,3 +67,21 @@ def test_it_goes_on_and_replays_to_the_last_bit(old: Path, name: str) -> None:
         replica.apply(event, lambda number: [past for past in log[:number] if past.kind not in ("ask", "arms")])
     with study.log.reading() as live:
         assert replica.dump() == live.dump()
+
+
+#: Of the version whose settings had no statement (format 2), by name.
+FORMAT_2: dict[str, Any] = json.loads((DATA / "studies-format-2.json").read_text())
+
+
+@pytest.mark.parametrize("name", FORMAT_2)
+def test_a_study_of_settings_without_a_statement_is_what_it_was(tmp_path: Path, name: str) -> None:
+    path, shown = tmp_path / "studies.db", FORMAT_2[name]
+    path.write_bytes(gzip.decompress((DATA / "studies-format-2.db.gz").read_bytes()))
+    study = Study.load(name, path)
+    assert json.loads(study.storage.spec(name))["format"] == 2
+    table = study.verdicts()
+    assert dict(zip(table.arms, table.verdicts, strict=True)) == shown["verdicts"]
+    assert str(table.guarantee) == shown["guarantee"]
+    assert (study.withdrawn, study.counts()) == (shown["withdrawn"], shown["counts"])
+    np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
+    np.testing.assert_allclose(table.radii, shown["radii"], rtol=1e-12)
