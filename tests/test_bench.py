@@ -211,19 +211,23 @@ def test_peak_memory_is_that_of_the_command_not_ours(runner: Runner) -> None:
     "command", ["true", "gzip -kf numbers.txt", "zstd --single-thread -1 -qkf numbers.txt", "sort numbers.txt"]
 )
 def test_peak_memory_is_that_of_gnu_time(command: str, folder: Path, runner: Runner) -> None:
-    """The least of nine runs each, within 0.2 MB; others depend on what else the machine does, as with threads."""
+    """The means of 40 runs each, in turns, within 0.2 MB.
+
+    Single peaks vary by a standard deviation of 0.16 MB (zstd; where the loader puts libraries), so the tolerance is
+    5.6 standard errors of the difference: a false alarm in 10^7.
+    """
     if missing := [name for name in ("/usr/bin/time", command.split()[0]) if shutil.which(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     if not sys.platform.startswith("linux"):
         pytest.skip("small peaks are measured on Linux")
     (folder / "numbers.txt").write_text("\n".join(map(str, range(100_000))))
-    theirs = []
-    for _ in range(9):
-        timed = ["/usr/bin/time", "-f", "%M", *command.split()]
+    timed = ["/usr/bin/time", "-f", "%M", *command.split()]
+    theirs, ours = [], []
+    for _ in range(40):
         done = subprocess.run(timed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
         theirs.append(1024 * int(done.stderr.split()[-1]))
-    ours = [runner.run(command, capture=False) for _ in range(9)]
-    assert min(run.rss for run in ours) == pytest.approx(min(theirs), abs=200_000)
+        ours.append(runner.run(command, capture=False).rss)
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=200_000), (np.std(ours), np.std(theirs))
 
 
 def test_a_command_gets_its_environment_as_it_is(runner: Runner) -> None:
