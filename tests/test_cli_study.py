@@ -676,7 +676,6 @@ def test_the_loop_in_the_help_is_the_one_in_the_readme() -> None:
         ([*NEW, "--cost", "3"], "--cost must be written ARM=NUMBER for each option, got '3'"),
         ([*NEW, "--cost", "small=3"], "cost of a study must be given for every arm, got none of 'large'"),
         ([*NEW, "--model", "linear"], "model of a study must be 'none' where contexts are not given"),
-        (["tell", "0", "cost<1", "--storage", "there.db"], "in a study with goal='practical'"),
         (
             ["tell", "0", "cost<none", "--storage", "there.db"],
             "'cost' in outcome of trial 0 must be a number, got 'none'",

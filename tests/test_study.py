@@ -169,7 +169,7 @@ def test_an_arm_can_be_asked_for(storage: str) -> None:
     refuses(study, UnknownName, "unknown arm 'z'", lambda: study.ask(arm="z"))
     study.withdraw("c", "gone")
     refuses(study, InvalidInput, "must not be withdrawn, got 'c'", lambda: study.ask(arm="c"))
-    strict = new(algorithm=PFIwR(theta_max=3.0))
+    strict = new(algorithm=PFIwR(theta_max=3.0), goal="front")
     refuses(strict, NotSupported, "cannot take data it did not ask for", lambda: strict.ask(arm="a"))
 
 
@@ -187,7 +187,7 @@ def test_a_batch_ends_with_the_budget() -> None:
 
 
 def test_one_question_at_a_time_where_the_algorithm_wants_it() -> None:
-    study = new(algorithm=PFIwR(theta_max=3.0))
+    study = new(algorithm=PFIwR(theta_max=3.0), goal="front")
     refuses(study, NotSupported, "'pfiwr' asks one question at a time: ask for one", lambda: study.ask(2))
     trial = study.ask()
     refuses(study, NotSupported, f"tell trial {trial.number} first, or say that it failed", study.ask)
@@ -290,7 +290,7 @@ def test_missing_metrics_are_used_for_what_they_say() -> None:
         study.tell(trial, {"quality": TRUTH[trial.arm][0], "cost": None})
     with study.log.reading() as replica:
         assert replica.tally.n.sum(axis=0).tolist() == [30, 0]
-    assert not study.front()
+    assert study.front() == ["b"], "nobody is as good as it in quality, whatever the costs are"
     assert "what is missing is missing whatever its value" in str(study.verdicts().guarantee)
     play(study)
     assert study.front() == ["a", "b"]
@@ -575,7 +575,7 @@ def test_what_the_log_says_was_asked_counts() -> None:
     assert dict(zip(foreign.verdicts().arms, foreign.verdicts().counts, strict=True))[other] == 2
     play(foreign)
     assert foreign.front() == ["a", "b"]
-    strict = new(algorithm=PFIwR(theta_max=3.0))
+    strict = new(algorithm=PFIwR(theta_max=3.0), goal="front")
     place = MemoryStorage()
     place.create("study", strict.spec.text())
     unlike = next(arm for arm in TRUTH if arm != strict.ask().arm)
@@ -780,7 +780,7 @@ def test_tables_that_lack_columns_are_refused() -> None:
 
 
 def test_history_is_refused_by_an_algorithm_that_cannot_take_it() -> None:
-    study = new(algorithm=PFIwR(theta_max=3.0))
+    study = new(algorithm=PFIwR(theta_max=3.0), goal="front")
     table = {"arm": ["a"], "quality": [1.0], "cost": [1.0]}
     refuses(study, NotSupported, "'pfiwr' cannot take data it did not ask for", lambda: study.tell_frame(table))
     refuses(study, NotSupported, "'pfiwr' cannot add or withdraw", lambda: study.add_arms(["d"], looked=False))
@@ -872,7 +872,7 @@ def test_arms_added_after_looking_are_refused() -> None:
 
 def test_what_was_withdrawn_after_looking_must_still_be_escaped() -> None:
     """Taking out the best ones does not make the next ones optimal."""
-    study, other = new(arms=["a", "b", "d"]), new(arms=["a", "b", "d"])
+    study, other = new(arms=["a", "b", "d"], goal="front"), new(arms=["a", "b", "d"], goal="front")
     for one in (study, other):
         play(one, truth=lambda arm: {"a": outcome("a"), "b": outcome("b")}.get(arm, {"quality": 3.0, "cost": 0.5}))
         assert one.front() == ["d"]
@@ -882,7 +882,7 @@ def test_what_was_withdrawn_after_looking_must_still_be_escaped() -> None:
     assert other.front() == ["a", "b"]
     assert "beaten by what was withdrawn after looking either: d" in str(study.verdicts().guarantee)
     assert "options withdrawn without looking at outcomes" in str(other.verdicts().guarantee)
-    late = new(arms=["a", "b", "c"])
+    late = new(arms=["a", "b", "c"], goal="front")
     play(late)
     late.withdraw("c", looked=True)  # it was eliminated: nobody misses it
     assert late.front() == ["a", "b"]
@@ -1088,7 +1088,7 @@ def test_where_every_option_breaks_a_guard_none_is_on_the_front() -> None:
 
 def test_guards_need_an_algorithm_that_can_start_anew() -> None:
     with pytest.raises(NotSupported, match="'pfiwr' cannot keep guards"):
-        new(algorithm=PFIwR(theta_max=3.0), guards="quality >= 1")
+        new(algorithm=PFIwR(theta_max=3.0), guards="quality >= 1", goal="front")
 
 
 @pytest.mark.parametrize("sigma", [1.0, None])
@@ -1286,7 +1286,7 @@ def test_a_model_reaches_the_algorithm_and_stays(database: str) -> None:
 
 
 def test_values_too_small_to_be_measured_need_the_goal_that_knows_of_them() -> None:
-    study = new()
+    study = new(goal="front")
     trial = study.ask()
     below = {"quality": 1.0, "cost": Below(2.0)}
     refuses(study, InvalidInput, "'cost' in outcome of trial 0 must be a number", lambda: study.tell(trial, below))
@@ -1558,8 +1558,11 @@ def test_few_values_prove_nothing_in_a_live_study() -> None:
     ids=lambda settings: type(settings).__name__,
 )
 def test_settings_that_void_the_guarantee_do_so_in_a_study(algorithm: Any) -> None:
-    study = Study(["a", "b"], {"q": "max"}, sigma=0.1, algorithm=algorithm, storage="memory")
+    how: dict[str, Any] = {"sigma": 0.1, "algorithm": algorithm, "storage": "memory"}
+    study = Study(["a", "b"], {"q": "max"}, goal="front", **how)
     assert str(study.verdicts().guarantee).startswith("none: ")
+    with pytest.raises(NotSupported, match="goal 'practical' is not for algorithm"):
+        Study(["a", "b"], {"q": "max"}, **how)
 
 
 def test_so_many_trials_at_once_and_no_more() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import checks
 from .errors import InvalidInput
 from .kernels.dominance import nearest, undominated
+from .practical import are_worth_having
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -153,7 +154,8 @@ def success(
     """Return whether the mask `returned` holds what was asked for, and only eps-optimal arms.
 
     goal: "front", every Pareto-optimal arm; "cover", for each of these one that is at most eps worse; a number, as many
-    arms, or all Pareto-optimal ones if there are fewer.
+    arms, or all Pareto-optimal ones if there are fewer; "practical", all that is worth having, see docs/verdicts.md,
+    whether eps-optimal or not.
 
     >>> success([[1.0, 1.0], [0.75, 0.5]], [True, True])
     False
@@ -170,6 +172,9 @@ def success(
 
 def are_right(y: Floats, returned: Mask, eps: Floats, goal: str | int) -> Mask:
     """Return which of many returned sets (R, K) are what was asked for, as in `success`; larger is better in y."""
+    if goal == "practical":
+        sets, which = np.unique(returned, axis=0, return_inverse=True)
+        return np.array([are_worth_having(y, kept, eps) for kept in sets], np.bool_)[which.reshape(-1)]
     front = undominated(y)
     right: Mask = np.asarray(~returned[:, ~_eps_optimal(y, front, eps)].any(axis=1))
     if goal == "front":

@@ -112,11 +112,6 @@ class Problem:
         budget: int | None = None,
     ) -> Statement:
         """Return the statement of a run on this problem."""
-        if goal == "practical":
-            raise InvalidInput(
-                "goal 'practical' is for studies, analyze and bench: of a simulation it must be 'front', 'cover' or a "
-                "number of arms"
-            )
         stated = dataclasses.replace(self.statement.with_eps(eps), delta=delta, goal=goal, budget=budget)
         return dataclasses.replace(stated, theta_max=self.theta_max(stated.units))
 

@@ -12,15 +12,21 @@ from .algorithms.contract import Settings, Setup
 from .algorithms.registry import available, resolve
 from .errors import InvalidInput, MissingExtra, NotSupported
 from .kernels.arrays import FloatArray
+from .practical import SHARE_OF_VERDICTS
 from .problem import Problem
 from .statement import Statement
 
 
-def setup_of(asked: Statement, settings: Settings, *, share: float = 1.0, entered: Sequence[int] | int = 0) -> Setup:
+def setup_of(
+    asked: Statement, settings: Settings, *, share: float | None = None, entered: Sequence[int] | int = 0
+) -> Setup:
     """Return what an algorithm is told: values oriented and scaled, sigma as it is known or set.
 
-    share: what of delta is for the algorithm's verdicts. entered: with which addition each arm came, see `Setup`.
+    share: what of delta is for the algorithm's verdicts; None: all that the goal leaves. entered: with which addition
+    each arm came, see `Setup`.
     """
+    if share is None:
+        share = SHARE_OF_VERDICTS if asked.goal == "practical" else 1.0
     units = asked.units
     sigma = told_sigma(asked, settings)
     return Setup(
@@ -36,11 +42,18 @@ def setup_of(asked: Statement, settings: Settings, *, share: float = 1.0, entere
         cost=1.0 if asked.cost is None else asked.cost,  # type: ignore[arg-type]
         divisors=units.divisors,
         link="logistic" if asked.model == "logistic" else "identity",
-        goal="front" if asked.goal == "practical" else asked.goal,  # judged from the intervals as well, later
+        goal=asked.goal,
         budget=asked.budget,
-        exact=np.array([metric.exact for metric in asked.metrics]),
+        exact=np.array([metric.exact for metric in asked.metrics]) | _without_noise(asked, sigma),
         entered=np.asarray(entered, np.int64),
     )
+
+
+def _without_noise(asked: Statement, sigma: FloatArray | None) -> Any:
+    """(L,) whether a number that never varies is certain because there is no noise; only practical verdicts ask."""
+    if asked.goal != "practical" or sigma is None:
+        return False
+    return (sigma == 0.0).reshape(-1, len(asked.metrics)).all(axis=0)
 
 
 def told_sigma(asked: Statement, settings: Settings) -> FloatArray | None:

@@ -16,13 +16,14 @@ from .errors import UnknownName
 from .frames import frame_of
 from .guarantee import Guarantee, difference
 from .kernels.arrays import FloatArray, IntArray
-from .kernels.decisions import DOMINATED, FRONT, UNDECIDED
+from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
 from .notebook import page, picture
+from .practical import Judgement
 from .shown import MARKS, heading
 from .statement import Metric, Statement
 
-WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated"}
+WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated", SAME: "same"}
 
 #: Stands before a number of which no interval is known yet.
 ABOUT = "≈"
@@ -84,8 +85,8 @@ class VerdictTable:
 
     arms: tuple[str, ...]
     metrics: tuple[Metric, ...]
-    verdicts: tuple[str, ...]  # "front", "dominated", "undecided"
-    rivals: tuple[str | None, ...]  # who dominates the arm, or who comes nearest to that
+    verdicts: tuple[str, ...]  # "front", "same", "dominated", "undecided"
+    rivals: tuple[str | None, ...]  # who dominates the arm, or comes nearest to that; as whom it is the same
     centres: FloatArray  # (K, L) estimates, on the scales on which the metrics are compared
     widths: FloatArray  # (K, L) half-widths of their intervals there; infinite where nothing is known
     counts: IntArray  # (K,)
@@ -98,6 +99,7 @@ class VerdictTable:
     concerns: tuple[Concern, ...] = ()  # what was seen that the guarantee does not allow for
     censored: Any = None  # (K, L) whether a value is too small to be measured: below what is shown
     seen: FloatArray | None = None  # (K, L) means of all that was measured, as it is compared; NaN: nothing was
+    rings: tuple[tuple[str, ...], ...] = ()  # arms that are pointless each beside another of them: all are kept
 
     @classmethod
     def of(
@@ -120,6 +122,17 @@ class VerdictTable:
             guarantee=guarantee,
             survives=None if basis is None else basis.survives[:, None] * units.divisors,
             remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
+        )
+
+    def judged(self, judgement: Judgement | None) -> VerdictTable:
+        """Return it with the verdicts that people act on; None: nobody has looked yet."""
+        if judgement is None:
+            return replace(self, verdicts=("undecided",) * len(self.arms), rivals=(None,) * len(self.arms))
+        return replace(
+            self,
+            verdicts=tuple(WORDS[int(code)] for code in judgement.status),
+            rivals=tuple(None if j < 0 else self.arms[int(j)] for j in judgement.rival),
+            rings=tuple(tuple(self.arms[k] for k in ring) for ring in judgement.rings),
         )
 
     @cached_property
@@ -187,7 +200,17 @@ class VerdictTable:
         known = np.where(np.isfinite(self.widths), self.centres, np.nan)
         signs = [metric.sign for metric in self.metrics]
         eps = [metric.tolerance for metric in self.metrics]
-        return tuple(self.arms[k] for k in contradicted(self.verdicts, rivals, known, eps, signs))
+        practical = self.guarantee.goal == "practical"
+        return tuple(self.arms[k] for k in contradicted(self.verdicts, rivals, known, eps, signs, up_to_eps=practical))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else there is to know, for people to read."""
+        rings = [
+            f"{', '.join(ring[:-1])} and {ring[-1]} are a ring: each is pointless beside another of them, so all stay."
+            for ring in self.rings
+        ]
+        return [*filter(None, [self.remark]), *rings]
 
     @property
     def warnings(self) -> list[str]:
@@ -224,7 +247,8 @@ class VerdictTable:
         """Return plain values, ready for JSON: what is not known is None."""
         return {
             "guarantee": self.guarantee.as_dict(),
-            "remark": self.remark or None,
+            "remark": " ".join(self.remarks) or None,
+            "rings": [list(ring) for ring in self.rings],
             "warnings": self.warnings,
             "concerns": [concern.as_dict() for concern in self.concerns],
             "contradicted": list(self.contradicted),
@@ -267,7 +291,7 @@ class VerdictTable:
         rows = [headings(self), *(cells(self, k) for k in front_first(self))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        said = [self.remark, *(f"warning: {warning}" for warning in self.warnings)]
+        said = [*self.remarks, *(f"warning: {warning}" for warning in self.warnings)]
         return "\n".join([*(line.rstrip() for line in lines), *filter(None, said), self.tally()])
 
     def __getitem__(self, arm: str) -> OptionVerdict:
@@ -291,7 +315,7 @@ class VerdictTable:
     def tally(self) -> str:
         """Return the counts in words: "3 front, 1 dominated; 812 samples"."""
         counted = Counter(self.verdicts)
-        parts = [f"{counted[word]} {word}" for word in ("front", "dominated", "undecided") if counted[word]]
+        parts = [f"{counted[word]} {word}" for word in ("front", "same", "dominated", "undecided") if counted[word]]
         samples = int(self.counts.sum())
         return ", ".join(parts) + f"; {samples:,} {self.counted if samples != 1 else self.counted.removesuffix('s')}"
 
@@ -305,7 +329,7 @@ class VerdictTable:
         warned = [f"Warning: {warning}" for warning in self.warnings]
         order = front_first(self)
         rows = [headings(self), *(cells(self, k) for k in order)]
-        notes = [*said, *filter(None, [self.remark]), *warned, *notes]
+        notes = [*said, *self.remarks, *warned, *notes]
         looks = [self.verdicts[k] for k in order]
         return page(head, rows, notes, texts=2, looks=looks, drawing=drawing)
 
@@ -338,11 +362,11 @@ def cells(table: VerdictTable, k: int) -> list[str]:
     """One line of a table of verdicts."""
     verdict = table.verdicts[k]
     mark = MARKS[verdict]
-    words = {"front": "front", "undecided": "undecided vs", "dominated": "dominated by"}[verdict]
+    words = {"undecided": "undecided vs", "dominated": "dominated by", "same": "same as"}.get(verdict)
     rival = table.rivals[k] if verdict != "front" else None
     return [
         table.arms[k],
-        f"{mark} {words} {rival}" if rival else f"{mark} {verdict}",
+        f"{mark} {words} {rival}" if words and rival else f"{mark} {verdict}",
         *(table.value(k, metric) for metric in range(len(table.metrics))),
         f"{int(table.counts[k]):,}",
         *([] if table.survives is None else [table.rests_on(k)]),

@@ -371,6 +371,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"counters": ("arms", "arm", "arm", "code")},
+            intervals=True,
             accepts=Accepts(pending=True, unasked=True),
         ),
     ),

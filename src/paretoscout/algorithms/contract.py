@@ -187,6 +187,9 @@ class Kernels:
     takes_linear: bool = False  # whether they take means as linear in contexts that were stated to explain them
     each_sigma: bool = False  # whether they use the noise scale of each arm; others take the largest for all arms
     pools_noise: bool = False  # whether noise of unknown scale is taken to be the same for all arms
+    # whether the intervals all hold at all times with probability 1 - delta, whatever is measured, and so do verdicts
+    # that an arm is dominated: practical verdicts rest on both
+    intervals: bool = False
     basis: Callable[[Any], Basis] | None = None  # what each verdict rests on, where they differ in that
     # judge_again(state, constants): forget all verdicts and judge every arm from the statistics as they are. Who has it
     # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
@@ -266,7 +269,16 @@ class Algorithm:
         if setup.link != "identity" and setup.link not in self.links:
             # the contexts do not explain the means as it would take them to
             setup = replace(setup, explained=False, theta_max=None)
-        return self.init(settings, setup)
+        if setup.goal != "practical":
+            return self.init(settings, setup)
+        state, constants = self.init(settings, replace(setup, goal="front"))  # the rest is judged by its intervals
+        kernels = self.kernels_of(state)
+        if not (kernels.intervals and kernels.accepts.unasked and self.under(settings).guarantees):
+            raise NotSupported(
+                f"goal 'practical' is not for algorithm {self.name!r}: as it is set, it has no intervals that hold at "
+                "all times; say goal='front', or take algorithm 'scout'"
+            )
+        return state, constants
 
     def kernels_of(self, state: Any) -> Kernels:
         """Return the functions for a state."""

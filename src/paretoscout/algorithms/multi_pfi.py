@@ -249,6 +249,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"active": "undecided arms", "counters": ("count", "undecided", "arms", "place")},
+            intervals=True,
             accepts=Accepts(pending=True, unasked=True),
         ),
     ),

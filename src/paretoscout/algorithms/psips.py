@@ -562,6 +562,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"counters": ("count", "code", "count", "count", "arms", "code")},
+            intervals=True,
             accepts=Accepts(pending=True, unasked=True),
             takes_linear=True,
         ),

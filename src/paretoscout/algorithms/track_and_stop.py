@@ -350,6 +350,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"counters": ("count", "arms", "count", "count", "arms")},
+            intervals=True,
             accepts=Accepts(pending=True, unasked=True),
             assumes="noise independent between metrics",
         ),

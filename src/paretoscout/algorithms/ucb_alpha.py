@@ -179,6 +179,7 @@ ALGORITHM = Algorithm(
             verdicts=verdicts,
             done=done,
             ranges={"counters": ("arms", "arm")},
+            intervals=True,
             accepts=Accepts(unasked=True),
         ),
     ),

@@ -1,7 +1,7 @@
 """`paretoscout bench`: proven fronts for real commands.
 
 `options.py` what is compared, `metrics.py` what is measured, `run.py` one run, `campaign.py` the whole, over a study,
-`report.py` what came out. The verdicts that people act on are in `study/practical.py`.
+`report.py` what came out. The verdicts that people act on are in `practical.py`.
 """
 
 from . import report

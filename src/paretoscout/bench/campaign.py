@@ -23,9 +23,9 @@ from .. import checks
 from ..algorithms.contract import Settings
 from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput
+from ..practical import never_varied
 from ..storage import Storage
 from ..study import Below, Study, Trial
-from ..study.practical import RUNS_TO_SHOW, bearing, below, hardly_known, judged, never_varied, runs_for
 from ..verdicts import VerdictTable
 from .metrics import NoValue, Source
 from .options import Option, contexts_of
@@ -40,6 +40,8 @@ SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
 PART_SECONDS = 1.0  # longer blocks are run in parts of about that
+#: An option whose intervals are wider than this share of its values is run so many times at least.
+SHARP_ENOUGH, RUNS_TO_SHOW = 0.1, 20
 MEASURED_AS = 3  # runs that were measured in another way are not mixed with these: each has its own studies
 
 
@@ -135,7 +137,6 @@ class Campaign:
         self._ready: set[str] = set()
         self._seconds: dict[str, float] = {}  # that options took the last time
         self._runner = Runner()
-        self._may_choose = self.study.takes_unasked  # or else only the algorithm may
         self._turn = 0
         self._waiting: list[str] = []  # what is left of the block
         self._rng = np.random.default_rng(plan.seed)
@@ -201,8 +202,9 @@ class Campaign:
         if "undecided" not in table.verdicts:
             return []
         said = []
-        proven = self.study.proven()
-        still, bounds = never_varied(proven), below(proven)
+        bounds = _below(table)
+        exact = np.array([metric.exact for metric in table.metrics])
+        still = never_varied(table.centres, table.widths, table.counts, exact)
         for column, source in enumerate(self.plan.sources):
             low = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
             if len(low) > 1:
@@ -221,20 +223,22 @@ class Campaign:
         return self.study.done
 
     def runs_ahead(self) -> float:
-        """Estimate how many runs it takes to end what is in doubt, besides what the study needs."""
-        return runs_for(*judged(self.study.proven(), doubting=self._may_choose))
+        """Estimate how many more runs it takes."""
+        return self.study.needed()
 
     def _block(self) -> list[str]:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
-        standing, proven = self.study.standing(), self.study.proven()
-        table, doubts = judged(proven, doubting=self._may_choose)
+        standing = self.study.standing()
+        table = standing.table
+        if not table.counts.any():
+            return list(table.arms)
         unlimited = set(standing.unguarded) & set(table.front) - self._below_limits(table)
-        return sorted({*bearing(proven, table, doubts), *unlimited} or hardly_known(table))
+        return sorted({*self.study.bearing(), *unlimited} or _hardly_known(table))
 
     def _below_limits(self, table: VerdictTable) -> set[str]:
         """Options that ran often, and have a value too small to be measured where there is a limit: nobody can tell."""
         limited = [source.guard is not None for source in self.plan.sources]
-        hidden = below(table)[:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
+        hidden = _below(table)[:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
         return {arm for arm, so in zip(table.arms, hidden, strict=True) if so}
 
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
@@ -243,9 +247,7 @@ class Campaign:
         In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
-        if not self._may_choose:
-            return [] if self.study.done else [self._asked(None)]
-        if not self._waiting and self.plan.use_features and not self.study.proven_done and not self.decided:
+        if not self._waiting and self.plan.use_features and not self.decided and not self.study.stuck:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
             if self._turn:  # and now and then a block, for the algorithm may think that it knows all
                 return [self._asked(None)]
@@ -408,6 +410,19 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
                 by = f"{100 * np.expm1(change):+.1f}%" if metric.relative else f"{change:+.3g} {metric.unit}".rstrip()
                 found.append(f"{source.name} drifted by {by} from the first to the last run, for all options together")
     return found
+
+
+def _below(table: VerdictTable) -> Any:
+    """(K, L): whether a value is only known to be at most what it is said to be."""
+    return np.zeros(table.centres.shape, bool) if table.censored is None else np.asarray(table.censored)
+
+
+def _hardly_known(table: VerdictTable) -> list[str]:
+    """Return options of the front whose values people want to see more of, up to RUNS_TO_SHOW runs."""
+    eps = np.array([metric.tolerance for metric in table.metrics])
+    sizes = np.where([metric.relative for metric in table.metrics], 1.0, np.abs(table.centres))
+    hazy = (table.widths > np.maximum(SHARP_ENOUGH * sizes, eps)).any(axis=1) & (table.counts < RUNS_TO_SHOW)
+    return [arm for arm, verdict, so in zip(table.arms, table.verdicts, hazy, strict=True) if so and verdict == "front"]
 
 
 class OptionFailed(Exception):

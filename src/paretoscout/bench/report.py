@@ -164,7 +164,7 @@ def as_html(campaign: Campaign) -> str:
         for option in campaign.plan.options
     )
     notes = [
-        table.remark,
+        *table.remarks,
         *campaign.unknowable(),
         *campaign.drift(),
         *(f"{each.option} {each.reason}" for each in campaign.study.standing().withdrawn),

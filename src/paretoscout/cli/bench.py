@@ -221,8 +221,7 @@ def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, q
                 pass
             return False
         with Live("first runs ...", console=screen, auto_refresh=False, transient=True) as live:
-            draw = _Seldom(lambda: live.update(_screen(campaign, outlook), refresh=True), 0.25)
-            outlook = _Seldom(lambda: campaign.study.remaining(replicates=3, seconds=0.2), 1.0)
+            draw = _Seldom(lambda: live.update(_screen(campaign), refresh=True), 0.25)
             for _ in campaign.steps(budget):
                 draw()
     except KeyboardInterrupt:
@@ -251,7 +250,7 @@ def _age(campaign: Campaign) -> str:
     return f"({rough_span(seconds)} ago) " if seconds > 60 else ""
 
 
-def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
+def _screen(campaign: Campaign) -> Any:
     """What is shown while it runs."""
     from rich.console import Group
     from rich.text import Text
@@ -261,7 +260,7 @@ def _screen(campaign: Campaign, outlook: Callable[[], Any]) -> Any:
 
     table, progress = report.verdicts(campaign), campaign.progress
     if table.counts.all():
-        runs = (outlook().samples if not campaign.study.proven_done else 0.0) + campaign.runs_ahead()
+        runs = campaign.runs_ahead()
         seconds = runs * progress.seconds / max(progress.runs, 1)
         ahead = f"about {runs:,.0f} more runs, {rough_span(seconds)}" if math.isfinite(runs) else "very many more runs"
         ahead = ahead if runs else "a few more runs, to know the values"

@@ -20,6 +20,7 @@ from .audit import audit
 from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
 from .datasets import datasets
+from .options import goal_option
 from .reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -114,13 +115,6 @@ def _problem_options(command: Any) -> Any:
         click.option(
             "--budget", type=click.IntRange(min=1), help="Samples there are in all, for algorithms that plan for it."
         ),
-        click.option(
-            "--goal",
-            default="front",
-            show_default=True,
-            metavar="front|cover|NUMBER",
-            help="All optimal options, some that come within eps of all of them, or so many of them.",
-        ),
     ):
         command = option(command)
     return command
@@ -138,6 +132,7 @@ def _problem_options(command: Any) -> Any:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
 @_problem_options
+@goal_option("practical")
 def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) -> None:
     """Watch the front of PROBLEM (a built-in one, or a CSV file of measurements) being proven.
 
@@ -167,7 +162,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
                 time.sleep(FRAME_SECONDS if time.monotonic() - began < WATCHED_SECONDS else 0)
     else:
         *_, table = frames
-    of_rows = _of_the_rows(problem, what, table) if what["arm"] and run["goal"] == "front" else None
+    of_rows = _of_the_rows(problem, what, table) if what["arm"] and run["goal"] in ("front", "practical") else None
     if as_json:
         more = {} if of_rows is None else {"rows": of_rows}
         click.echo(json.dumps(table.as_dict() | more, indent=2, allow_nan=False))
@@ -212,6 +207,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summaries as JSON instead.")
 @_problem_options
+@goal_option("front")
 def compare(
     problem: str,
     algorithms: str | None,
@@ -337,7 +333,7 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
 
     metrics = values.metrics(what["metrics"], eps=what["eps"])
     try:
-        table = analyze(read_csv(file), what["arm"], metrics, delta=what["delta"])
+        table = analyze(read_csv(file), what["arm"], metrics, delta=what["delta"], goal=what["goal"])
     except ParetoscoutError as refused:
         return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))

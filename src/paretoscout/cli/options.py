@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 #: So many outcomes, and so many for each open trial, wait where workers are at work; more where one was forgotten.
 MANY_WAIT, MANY_WAIT_FOR_EACH = 10, 3
+F = TypeVar("F", bound=Callable[..., Any])
 JSON_HELP = "Print as JSON instead."
 
 
@@ -114,16 +116,16 @@ def metric_options(command: Any) -> Any:
     return command
 
 
-def goal_option(command: Any) -> Any:
+def goal_option(default: str | None, shown: str | bool = True) -> Callable[[F], F]:
     """What is asked for."""
     return click.option(
         "--goal",
-        default="front",
-        show_default=True,
-        metavar="front|cover|practical|NUMBER",
-        help="All optimal options; some that come within eps of all of them; all but those that are pointless beside "
-        "another one; or so many of the optimal ones.",
-    )(command)
+        default=default,
+        show_default=shown,
+        metavar="practical|front|cover|NUMBER",
+        help="Options that are worth having; all that nobody beats in every metric; some that come within eps of "
+        "these; or so many of them.",
+    )
 
 
 def measured(what: dict[str, Any]) -> dict[str, Any]:

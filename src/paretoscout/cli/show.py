@@ -14,7 +14,7 @@ from ..shown import line
 from ..simulation.results import HEADINGS, Summary
 from ..verdicts import ABOUT, VerdictTable, cells, front_first, headings
 
-_STYLES = {"front": "bold green", "undecided": "yellow", "dominated": "dim"}
+_STYLES = {"front": "bold green", "same": "green", "undecided": "yellow", "dominated": "dim"}
 
 
 def console() -> Console:
@@ -34,7 +34,7 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
         grid.add_column(plain(title), justify="right" if title == "n" else "left", no_wrap=not named, overflow="fold")
     for k in front_first(table):
         grid.add_row(*map(_cell, cells(table, k)), style=_STYLES[table.verdicts[k]])
-    remark = [Text(line(table.remark), style="yellow")] if table.remark else []
+    remark = [Text(line(remark), style="yellow") for remark in table.remarks]
     remark += [Text(line(f"warning: {warning}"), style="yellow") for warning in table.warnings]
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 

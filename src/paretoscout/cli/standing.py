@@ -283,7 +283,7 @@ def _markdown(study: Study) -> str:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--arm", required=True, metavar="COLUMN", help="Which column names the option.")
 @metric_options
-@goal_option
+@goal_option("practical")
 @click.option(
     "--long",
     metavar="metric=COLUMN,value=COLUMN",

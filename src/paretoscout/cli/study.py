@@ -53,7 +53,7 @@ NOT_MEASURED = "none"
     help="In which order outcomes count; told: how long it takes has nothing to do with the outcome.",
 )
 @click.option("--budget", type=click.IntRange(min=1), help="Measurements there are in all. [default: no limit]")
-@goal_option
+@goal_option(None, "practical")
 @click.option(
     "--cost",
     multiple=True,

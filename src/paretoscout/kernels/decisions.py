@@ -20,6 +20,7 @@ from .dispatch import Verdicts
 UNDECIDED = 0
 FRONT = 1
 DOMINATED = 2
+SAME = 3  # as another arm, up to eps; only of practical verdicts
 
 # Whether an arm is there.
 PRESENT = 0

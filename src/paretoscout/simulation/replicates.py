@@ -20,15 +20,16 @@ from ..errors import InvalidInput
 from ..geometry import are_right, gaps
 from ..guarantee import assumptions, guarantee_of, shown
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.decisions import DOMINATED, FRONT
-from ..kernels.dispatch import Basis, Verdicts
+from ..kernels.dispatch import Basis
+from ..practical import Judge
 from ..problem import Problem
 from ..start import setup_of
 from ..statement import Eps
 from ..streams import algorithm_stream, environment_stream
-from .play import LOGGED, PLAYED, Log, player
+from .play import LOGGED, Log
 from .progress import Progress, compiling, progress_bar
 from .results import Result
+from .run import Run
 
 #: Where a run is cut off unless the caller says otherwise: some problems (ties at eps = 0) are never decided.
 DEFAULT_MAX_SAMPLES = 10_000_000
@@ -63,6 +64,7 @@ def simulate(
     budget: how many samples there are in all. Algorithms that plan for a budget need it; the others are cut off there.
     goal: what is asked for, and what counts as success. "front": the whole front. "cover": arms that come within eps of
     every arm of the front. A number: so many arms of the front. Every returned arm must be optimal up to eps.
+    "practical": arms that are worth having, see docs/verdicts.md.
     workers: threads. None: one per core.
     progress: show a bar on standard error. None: show it on a terminal, if the run takes over two seconds.
 
@@ -137,9 +139,7 @@ class Simulation:
 
     def compile(self) -> None:
         """Compile all there is, once, in the thread that hears Ctrl-C."""
-        nothing = Replicate(self, 0)
-        nothing.advance(0)
-        nothing.verdicts()
+        Replicate(self, 0).compile()
 
     def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""
@@ -195,58 +195,43 @@ class Simulation:
         )
 
 
-class Replicate:
-    """One run of the algorithm, played as far as it is told to."""
+class Replicate(Run):
+    """One run of a simulation."""
 
-    def __init__(self, run: Simulation, index: int) -> None:
-        n_arms, n_metrics = run.setup.n_arms, run.setup.n_metrics
-        self.run, self.index = run, index
-        self.state = copy_state(run.first_state)
-        self.log = Log(run.log_rounds, np.zeros(len(run.log_rounds)), np.zeros(1), np.zeros(2, np.int64))
-        self.buffers = np.zeros(n_arms, np.int64), np.ones(n_metrics, np.bool_), np.empty(n_metrics)
-        self.streams = algorithm_stream(run.seed, index), environment_stream(run.seed, index)
-        self.stopped = False
-
-    @property
-    def samples(self) -> int:
-        """Samples taken so far."""
-        return int(self.log.counters[PLAYED])
+    def __init__(self, simulation: Simulation, index: int) -> None:
+        self.index, self.cap = index, simulation.cap
+        rounds = simulation.log_rounds
+        super().__init__(
+            simulation.kernels,
+            simulation.setup,
+            copy_state(simulation.first_state),
+            simulation.constants,
+            simulation.environment,
+            (algorithm_stream(simulation.seed, index), environment_stream(simulation.seed, index)),
+            log=Log(rounds, np.zeros(len(rounds)), np.zeros(1), np.zeros(2, np.int64)),
+            gaps=simulation.gaps,
+            judge=Judge() if simulation.setup.goal == "practical" else None,
+        )
 
     @property
     def finished(self) -> bool:
-        """Whether the algorithm has stopped or the cap is reached."""
-        return self.stopped or self.samples >= self.run.cap
+        """Whether every arm has its verdict, the cap is reached, or more samples are of no use."""
+        return self.stopped or self.stuck or self.samples >= self.cap
 
     def advance(self, n_rounds: int) -> None:
-        """Play up to `n_rounds` more rounds."""
-        run = self.run
-        n_rounds = min(n_rounds, run.cap - self.samples)
-        self.state = run.kernels.reserve(self.state, n_rounds)
-        self.stopped = player(self.state)(
-            self.state,
-            run.constants,
-            run.environment,
-            run.gaps,
-            self.log,
-            *self.buffers,
-            *self.streams,
-            n_rounds,
-        )
-
-    def verdicts(self) -> Verdicts:
-        """Return what is proven by now."""
-        return self.run.kernels.verdicts(self.state, self.run.constants)
+        """Play up to `n_rounds` more rounds, within the cap."""
+        super().advance(min(n_rounds, self.cap - self.samples))
 
     def basis(self) -> Basis | None:
         """Return what each verdict rests on, where they differ in that."""
-        return None if self.run.kernels.basis is None else self.run.kernels.basis(self.state)
+        return None if self.kernels.basis is None else self.kernels.basis(self.state)
 
     def outcome(self) -> Outcome:
         """Return what there is to keep of a finished replicate."""
         verdicts = self.verdicts()
         regret = float(self.log.total[0])
         self.log.regret[self.log.counters[LOGGED] :] = regret
-        returned = verdicts.status == FRONT if self.stopped else verdicts.status != DOMINATED
+        returned = self.returned(verdicts.status)
         return Outcome(self.index, self.samples, regret, self.stopped, returned, verdicts.counts, self.log.regret)
 
 

@@ -8,7 +8,6 @@
 | `log.py` | the log in its storage, and who may append to it |
 | `replica.py` | the state of a study: a function of its settings and its log |
 | `guards.py`, `tally.py` | limits that options must keep, and what was measured of each |
-| `practical.py` | verdicts that people act on |
 | `standing.py` | all that is known at one moment, as a value; its JSON is in `standing.schema.json` |
 | `loop.py` | measuring until all is decided |
 | `forecast.py`, `explanation.py` | what is still needed, and why an option has its verdict |

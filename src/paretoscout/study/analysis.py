@@ -30,7 +30,7 @@ def analyze(
     guards: Sequence[str | Guard] = (),
     contexts: Sequence[str] = (),
     algorithm: str | Settings = "scout",
-    goal: str | int = "front",
+    goal: str | int = "practical",
     metric: str | None = None,
     value: str | None = None,
     time: str | None = None,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +12,10 @@ import numpy as np
 
 from ..algorithms.states import copy_state
 from ..environments.gaussian import GaussianEnvironment
-from ..kernels.arrays import FloatArray, IntArray
-from ..kernels.compile import per_state
-from ..kernels.dispatch import done, draw, update
-from ..simulation.play import PLAYED, Log, player
+from ..kernels.arrays import FloatArray
+from ..simulation.play import PLAYED
+from ..simulation.run import Run
 from ..streams import environment_stream
-from . import practical
 from .replica import Replica
 
 #: A simulated future ends after so many samples; the clock is looked at after every slice.
@@ -30,7 +30,7 @@ class Remaining:
     low: float  # 10% of the simulated futures need fewer
     high: float  # 10% need more; infinite: they were not followed to their end
     uniform: float | None  # median if all arms were measured in turn; None: the algorithm cannot do that
-    by_arm: dict[str, float]  # mean share of each arm
+    by_arm: dict[str, float]  # share of each arm in the samples
 
     def __str__(self) -> str:
         if self.high == 0:
@@ -38,56 +38,73 @@ class Remaining:
         if not np.isfinite(self.low):
             return "very many more runs"
         often = f" (uniform sampling: {about(self.uniform)})" if self.uniform is not None else ""
-        return f"about {about(self.samples)} more runs, likely {about(self.low)} to {about(self.high)}{often}"
+        low, middle, high = about(self.low), about(self.samples), about(self.high)
+        likely = f", likely {low} to {high}" if low != high else ""
+        return f"about {middle} more run{'' if middle == '1' else 's'}{likely}{often}"
 
 
 def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int = 0) -> Remaining:
     """Simulate futures: means drawn around the estimates, noise as it was told or as it was seen."""
-    names = [replica.arms[arm] for arm in replica.seated]
-    standing = [replica.arms[arm] for arm in replica.present]
-    if replica.session.done or replica.done:
-        needs = {} if replica.done else _to_act(replica) | _for_guards(replica)
+    there = [replica.place[arm] for arm in replica.present]
+    names = [replica.arms[arm] for arm in replica.present]
+    if replica.decided:
+        needs = {**dict.fromkeys(names, 0.0), **({} if replica.done else _for_guards(replica))}
         total = sum(needs.values())
-        return Remaining(total, total, total, None if total else 0.0, {**dict.fromkeys(standing, 0.0), **needs})
+        return Remaining(total, total, total, None if total else 0.0, needs)
     L = len(replica.spec.metrics)
     estimates, sigma, spread = _known(replica)
     needed: list[float] = []
     uniform: list[float] = []
     pulls = np.zeros(len(names))
+    before = replica.session.verdicts().counts[there]
     deadline = time.monotonic() + seconds
-    in_turn = replica.accepts.unasked
     for number in range(replicates):
         rng = environment_stream(seed, number)
-        environment = GaussianEnvironment(estimates + spread * rng.standard_normal((len(names), L)), sigma)
-        before = replica.session.verdicts().counts
-        played, state = _future(replica, environment, number, deadline)
-        needed.append(played)
-        pulls += replica.session.kernels.verdicts(state, replica.session.constants).counts - before
-        if in_turn:
-            uniform.append(_future_in_turn(replica, environment, number, deadline))
+        environment = GaussianEnvironment(estimates + spread * rng.standard_normal((len(estimates), L)), sigma)
+        future = _future(replica, environment, np.random.default_rng([1, number]), environment_stream(1, number))
+        needed.append(_play(future, future.advance, deadline))
+        pulls += replica.session.kernels.verdicts(future.state, future.constants).counts[there] - before
+        if replica.accepts.unasked:
+            future = _future(replica, environment, rng, environment_stream(2, number))
+            uniform.append(_play(future, future.advance_in_turn, deadline))
         if time.monotonic() > deadline:
             break
     low, middle, high = (float(np.quantile(needed, q, method="nearest")) for q in (0.1, 0.5, 0.9))
+    pulls *= middle / pulls.sum() if np.isfinite(middle) else 1.0 / len(needed)
     return Remaining(
         middle,
         low,
         high,
         float(np.quantile(uniform, 0.5, method="nearest")) if uniform else None,
-        {name: n for name, n in zip(names, (pulls / len(needed)).tolist(), strict=True) if name in standing},
+        dict(zip(names, pulls.tolist(), strict=True)),
     )
 
 
-def _to_act(replica: Replica) -> dict[str, float]:
-    """Samples until the arms have the verdicts that people act on, if that was asked for."""
-    if not replica.spec.practical:
-        return {}
-    table, doubts = replica.doubts()
-    needs = dict(zip(table.arms, practical.runs_of(table, doubts).tolist(), strict=True))
-    doubted = {doubt.arm for doubt in doubts}
-    for k, (arm, verdict) in enumerate(zip(table.arms, table.verdicts, strict=True)):
-        if verdict == "undecided" and k not in doubted:
-            needs[arm] = np.inf if table.counts[k] else 1.0
-    return {arm: float(np.ceil(more)) for arm, more in needs.items()}
+def _future(replica: Replica, environment: Any, *streams: np.random.Generator) -> Run:
+    """What may come, from the state as it is."""
+    session = replica.session
+    run = Run(
+        session.kernels,
+        session.setup,
+        copy_state(session.state),
+        session.constants,
+        environment,
+        streams,  # type: ignore[arg-type]
+        judge=copy(replica.judge),
+        there=[replica.place[arm] for arm in replica.present],
+    )
+    run.log.counters[PLAYED] = replica.told + replica.imported
+    return run
+
+
+def _play(future: Run, advance: Callable[[int], None], deadline: float) -> float:
+    """Play a future to its end; return how many samples it took, infinite if it was not followed that far."""
+    before = future.samples
+    while future.samples - before < MOST_SAMPLES and time.monotonic() < deadline and not future.stuck:
+        advance(SLICE)
+        if future.stopped:
+            return float(future.samples - before)
+    return np.inf
 
 
 def _for_guards(replica: Replica) -> dict[str, float]:
@@ -136,63 +153,6 @@ def _noise_seen(squares: FloatArray, freedom: FloatArray, pooled: bool) -> Float
     variance = np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
     typical = np.array([np.median(own[~np.isnan(own)]) if (own == own).any() else 0.0 for own in variance.T])
     return np.where(variance == 0.0, 0.0, np.sqrt((squares + typical) / (freedom + 1)))
-
-
-def _future(replica: Replica, environment: Any, number: int, deadline: float) -> tuple[float, Any]:
-    session = replica.session
-    state = copy_state(session.state)
-    log = Log(np.zeros(0, np.int64), np.zeros(0), np.zeros(1), np.zeros(2, np.int64))
-    L = session.setup.n_metrics
-    gaps, observed, outcome = np.zeros(session.setup.n_arms), np.ones(L, np.bool_), np.empty(L)
-    pending = np.zeros(session.setup.n_arms, np.int64)
-    rng, noise = np.random.default_rng([1, number]), environment_stream(1, number)
-    while log.counters[PLAYED] < MOST_SAMPLES and time.monotonic() < deadline:
-        state = session.kernels.reserve(state, SLICE)
-        if player(state)(
-            state, session.constants, environment, gaps, log, pending, observed, outcome, rng, noise, SLICE
-        ):
-            return float(log.counters[PLAYED]), state
-    return np.inf, state
-
-
-def _in_turn(
-    state: Any,
-    constants: Any,
-    environment: Any,
-    ticket: FloatArray,
-    observed: Any,
-    outcome: FloatArray,
-    counters: IntArray,
-    rng: np.random.Generator,
-    n_rounds: int,
-    n_arms: int,
-) -> bool:
-    for _ in range(n_rounds):
-        if done(state, constants):
-            break
-        arm = counters[0] % n_arms
-        draw(environment, arm, rng, outcome)
-        update(state, constants, arm, ticket, outcome, observed)
-        counters[0] += 1
-    return done(state, constants)
-
-
-_player_in_turn = per_state(_in_turn)
-
-
-def _future_in_turn(replica: Replica, environment: Any, number: int, deadline: float) -> float:
-    session = replica.session
-    state = copy_state(session.state)
-    L = session.setup.n_metrics
-    counters, rng = np.zeros(1, np.int64), environment_stream(2, number)
-    ticket, observed, outcome = np.zeros(session.kernels.ticket_size), np.ones(L, np.bool_), np.empty(L)
-    while counters[0] < MOST_SAMPLES and time.monotonic() < deadline:
-        state = session.kernels.reserve(state, SLICE)
-        if _player_in_turn(state)(
-            state, session.constants, environment, ticket, observed, outcome, counters, rng, SLICE, session.setup.n_arms
-        ):
-            return float(counters[0])
-    return np.inf
 
 
 def about(number: float | None) -> str:

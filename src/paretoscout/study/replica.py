@@ -34,7 +34,8 @@ from ..errors import NotSupported, UnreadableFile
 from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.decisions import DOMINATED, DOUBTFUL, GONE, MISSED, PRESENT
+from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT
+from ..practical import Judge, Judgement, among, never_varied
 from ..session import Session
 from ..shown import exact_span
 from ..start import setup_of
@@ -42,10 +43,9 @@ from ..statement import Statement
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import WORDS, VerdictTable
-from . import practical
 from .guards import Guards
 from .rows import as_array, completed
-from .spec import RULES, StudySpec
+from .spec import RULES, RULES_OF_FRONTS, StudySpec
 from .tally import Tally
 
 #: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
@@ -142,6 +142,7 @@ class Replica:
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
         self.any_logs = bool(self.logs.any())
         self._known: VerdictTable | None = None  # the verdicts, until something happens
+        self.judge = Judge() if self.spec.practical else None
         self._status: IntArray | None = None  # of the session, when it was last looked at
 
     def _index(self) -> None:
@@ -168,9 +169,12 @@ class Replica:
     @property
     def done(self) -> bool:
         """Whether every arm has its verdict, and every arm of the front keeps its guards for sure."""
-        if self.spec.practical and self.accepts.unasked:
-            return "undecided" not in self.verdicts().verdicts and self.unguarded() is None
-        return self.session.done and self.unguarded() is None
+        return self.decided and self.unguarded() is None
+
+    @property
+    def decided(self) -> bool:
+        """Whether every arm has its verdict."""
+        return self.session.done if self.judge is None else self.judge.decided
 
     @property
     def spent(self) -> int:
@@ -216,16 +220,59 @@ class Replica:
     def verdicts(self) -> VerdictTable:
         """Return what is known of the arms that are there, as people act on it if that was asked for."""
         if self._known is None:
-            proven = self.proven()
-            self._known = self._judged(proven)[0] if self.spec.practical else proven
+            table = self.proven()
+            if self.judge is not None:
+                table = table.judged(self.judge.judgement)
+            if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
+                table = replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
+            if self.stuck:
+                table = replace(table, remark=f"What is undecided hangs on {self._unknown()}.")
+            self._known = table
         return self._known
 
-    def _judged(self, proven: VerdictTable) -> tuple[VerdictTable, list[practical.Doubt]]:
-        return practical.judged(proven, doubting=self.accepts.unasked, whole=not self.missed)
+    def _unknown(self) -> str:
+        """Say which numbers never varied, or are too small to be measured."""
+        table = self.proven()
+        exact = np.array([metric.exact for metric in table.metrics])
+        still = never_varied(table.centres, table.widths, table.counts, exact)
+        bounds = np.zeros_like(still) if table.censored is None else table.censored
+        hidden = [metric.name for metric, so in zip(table.metrics, bounds.any(axis=0), strict=True) if so]
+        same = [metric.name for metric, so in zip(table.metrics, (still & ~bounds).any(axis=0), strict=True) if so]
+        said = [f"values of {', '.join(hidden)} that are too small to be measured"] if hidden else []
+        if same:
+            said.append(
+                f"{', '.join(same)}, which was the same in all measurements of an option: that proves nothing, unless "
+                "it always is; if so, declare it exact"
+            )
+        return "; and on ".join(said)
 
-    def doubts(self) -> tuple[VerdictTable, list[practical.Doubt]]:
-        """Return the verdicts that people act on, and those of them that are in doubt."""
-        return self._judged(self.proven())
+    @property
+    def judgement(self) -> Judgement | None:
+        """The verdicts that people act on, if they were asked for; arms are numbered among those that are there."""
+        return None if self.judge is None else self.judge.judgement
+
+    @property
+    def stuck(self) -> bool:
+        """Whether verdicts hang on numbers that never vary, or cannot be measured: more of them are of no use."""
+        judged = self.judgement
+        return judged is not None and not judged.decided and not len(judged.bearing)
+
+    def bearing(self) -> list[str]:
+        """Return the arms that tell most of what is undecided, by their names."""
+        judged = self.judgement
+        return [] if judged is None else [self.arms[self.present[place]] for place in judged.bearing]
+
+    def _look(self, judge: Judge) -> None:
+        """Judge what people act on, of the arms that are there."""
+        said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
+        judge.look(self.told + self.imported, self.session.done, said, self.session.setup, self._censored())
+
+    def _censored(self) -> BoolArray | None:
+        """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
+        if not self.censored:
+            return None
+        columns = range(len(self.spec.metrics))
+        return np.array([[(arm, column) in self.censored for column in columns] for arm in self.present])
 
     def proven(self) -> VerdictTable:
         """Return what the algorithm proves of the arms that are there."""
@@ -245,14 +292,12 @@ class Replica:
         L = len(self.spec.metrics)
         n, mean = self.tally.n[present][:, :L], self.tally.mean[present][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
-        if self.censored:
-            censored = np.array([[(arm, column) in self.censored for column in range(L)] for arm in present])
+        censored = self._censored()
+        if censored is not None:
             unknown = censored & np.isinf(table.widths)  # what was told is an upper bound even so
             centres = np.where(unknown, self.tally.mean[present][:, :L], table.centres)
             table = replace(table, censored=censored, centres=centres)
-        if len(present) == 1 and self.guards.broken(present[0]) is not None:
-            return replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
-        if self.missed and "undecided" in table.verdicts:
+        if self.missed and "undecided" in table.verdicts and not self.spec.practical:
             names = ", ".join(self.arms[arm] for arm in self.missed)
             remark = f"Options that are beaten by what was withdrawn after looking ({names}) stay undecided for ever."
             return replace(table, remark=f"{table.remark} {remark}".strip())
@@ -273,7 +318,7 @@ class Replica:
             notes.append("options added without looking at outcomes")
         if any(withdrawal.kind != "guard" and not withdrawal.missed for withdrawal in self.withdrawn.values()):
             notes.append("options withdrawn without looking at outcomes")
-        if self.missed:
+        if self.missed and not spec.practical:
             names = ", ".join(self.arms[arm] for arm in self.missed)
             notes.append(f"those of the front are not beaten by what was withdrawn after looking either: {names}")
         if self.partial:
@@ -285,9 +330,9 @@ class Replica:
             notes.append(f"about measurements {others}")
         if spec.order == "told":
             notes.append("how long a measurement takes has nothing to do with its outcome")
-        if spec.rules != RULES:
+        if spec.rules < (present := RULES if spec.practical else RULES_OF_FRONTS):
             how = "late outcomes count, as" if self._late_counts else "judged by those of"
-            whose = "then" if self._late_counts else f"version {RULES}, from its log"
+            whose = "then" if self._late_counts else f"version {present}, from its log"
             notes.append(f"begun under the rules of version {spec.rules}, {how} {whose}")
         return notes
 
@@ -295,26 +340,31 @@ class Replica:
 
     def unguarded(self) -> int | None:
         """Return the least measured arm of the front whose guards are open, once all else is decided."""
-        if not self.spec.guards or not (self.session.done or self.spec.practical):
+        if not self.spec.guards or (self.judge is None and not self.session.done):
             return None
         waiting = Counter(lease.arm for lease in self.open.values())
         open_ = [arm for arm in self._front() if not self.guards.kept(arm)]
         return min(open_, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
 
     def _front(self) -> list[int]:
-        table = self.verdicts()
-        return [arm for arm, verdict in zip(self.present, table.verdicts, strict=True) if verdict == "front"]
+        if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
+            return []
+        status, places = self._statuses()
+        return [arm for arm, place in zip(self.present, places, strict=True) if status[place] == FRONT]
+
+    def _statuses(self) -> tuple[IntArray, Sequence[int]]:
+        """The verdicts, and where those of the present arms stand."""
+        if self.judgement is not None:
+            return self.judgement.status, range(len(self.present))
+        return self.session.verdicts().status, [self.place[arm] for arm in self.present]
 
     def _in_doubt(self) -> int | None:
         """Return the least measured arm of those on which a practical verdict hangs, once the algorithm has its own."""
-        if not self.accepts.unasked:
+        if self.judge is None:
             return None
-        proven = self.proven()
-        table, doubts = self._judged(proven)
-        bearing = practical.bearing(proven, table, doubts)
         waiting = Counter(lease.arm for lease in self.open.values())
-        arms = [self.index[name] for name in bearing]
-        return min(arms, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
+        counts = [int(self.tally.n[arm].min()) + waiting[arm] for arm in self.present]
+        return next((self.present[place] for place in self.judge.turns(counts, 1)), None)
 
     def _doubt(self) -> None:
         """Once all is decided: who keeps a guard only up to eps may be one that breaks it, and was not to be escaped.
@@ -339,9 +389,11 @@ class Replica:
         """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already."""
         if chosen is not None:
             return self._asked(at, chosen, None, chosen=True)
-        if self.session.done or (self.spec.practical and self.done):  # people may act before the algorithm has its own
-            arm = self._in_doubt() if self.spec.practical else None
+        if self.session.done or self.decided or self.stuck:  # people may act before the algorithm has its own
+            arm = None if self.decided else self._in_doubt()
             arm = self.unguarded() if arm is None else arm
+            if arm is None and self.stuck:
+                raise NotSupported("more measurements are of no use: what is undecided hangs on " + self._unknown())
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
             return self._asked(at, arm, None)
@@ -405,20 +457,20 @@ class Replica:
         if self.spec.guards and self.keeps_shares and self.session.done:
             self._doubt()
             self._known = None
-        self._note_verdicts(arms_changed=event.kind == "arms")
+        self._note_verdicts(at_once=event.kind in ("arms", "data"))
         if self.told + self.imported >= self.next_look:
             self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
 
-    def _note_verdicts(self, arms_changed: bool = False) -> None:
+    def _note_verdicts(self, at_once: bool) -> None:
         """Keep with which event each verdict came; it may be taken back, and come again."""
-        if self.spec.practical:
-            words: Sequence[str] = self.verdicts().verdicts
-        else:
-            if not (arms_changed or self._status_changed()):
-                return
-            status = self.session.verdicts().status
-            words = [WORDS[status[self.place[arm]]] for arm in self.present]
-        for arm, word in zip(self.present, words, strict=True):
+        judge, n = self.judge, self.told + self.imported
+        if not (at_once or (self._status_changed() if judge is None else judge.due(n, self.session.done))):
+            return
+        if judge is not None:
+            self._look(judge)
+        status, places = self._statuses()
+        for arm, place in zip(self.present, places, strict=True):
+            word = WORDS[status[place]]
             if self.reached.get(arm, ("undecided",))[0] != word:
                 self.reached[arm] = word, self.number
 
@@ -715,9 +767,12 @@ class Replica:
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
             "parts": list(self.parts.items()),
+            "judge": None if self.judge is None else self.judge.header(),
             **{name: getattr(self, name) for name in (*PLAIN, *COUNTERS)},
         }
-        return pack("study", header, {**vars(self.tally), "session": np.frombuffer(self.session.dump(), np.uint8)})
+        judged = {} if self.judge is None else self.judge.arrays()
+        session = {"session": np.frombuffer(self.session.dump(), np.uint8)}
+        return pack("study", header, {**vars(self.tally), **judged, **session})
 
     @classmethod
     def load(cls, spec: StudySpec, data: bytes) -> Replica:
@@ -739,6 +794,8 @@ class Replica:
         for name in (*PLAIN, *COUNTERS):
             setattr(replica, name, header[name])
         session = arrays.pop("session").tobytes()
+        if header["judge"] is not None:
+            replica.judge = Judge.of(header["judge"], arrays)
         replica.tally = Tally(**arrays)
         replica._index()
         replica.session = Session.load(session)

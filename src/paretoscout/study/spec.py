@@ -14,13 +14,15 @@ from .. import checks
 from ..algorithms.contract import Settings
 from ..algorithms.registry import get, resolve
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
+from ..practical import SHARE_OF_VERDICTS
 from ..start import setup_of
 from ..statement import Metric, Statement
 
 FORMAT = 3
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
 #: there were versions. A study of older rules is judged anew, from its log, by the present ones; see replica.py.
-RULES = 2
+#: 3: the rule of practical verdicts, see ../practical.py; others are judged as by version 2.
+RULES, RULES_OF_FRONTS = 3, 2
 #: In which order outcomes count: in that in which they were asked for, or in that in which they were told.
 ORDERS = ("asked", "told")
 #: Columns of `Study.to_frame` besides the metrics.
@@ -59,7 +61,7 @@ class Guard:
 SHARES = {
     ("front", False): (("verdicts", 1.0),),
     ("front", True): (("verdicts", 0.5), ("guards", 0.5)),
-    ("practical", False): (("verdicts", 0.5), ("intervals", 0.5)),
+    ("practical", False): (("verdicts", SHARE_OF_VERDICTS), ("intervals", 1.0 - SHARE_OF_VERDICTS)),
     ("practical", True): (("verdicts", 0.25), ("guards", 0.25), ("intervals", 0.5)),
 }
 
@@ -259,12 +261,6 @@ def make_spec(
     for guard in guards:
         if guard.limit <= 0 and any(metric.relative for metric in asked.metrics if metric.name == guard.metric):
             raise InvalidInput(f"limit of metric {guard.metric!r} must be above 0 on a log scale, got {guard.limit:g}")
-    if asked.goal == "practical":  # where there is no noise, a number that never varies is certain
-        still = (asked.sigma == 0.0).reshape(-1, len(asked.metrics)).all(axis=0)
-        stated = (
-            replace(metric, exact=metric.exact or bool(so)) for metric, so in zip(asked.metrics, still, strict=True)
-        )
-        asked = replace(asked, metrics=tuple(stated))
     record, settings = resolve(algorithm)
     if isinstance(algorithm, str) and not asked.knows_sigma:
         if "noise" not in settings.__dataclass_fields__:

@@ -14,7 +14,7 @@ from .. import checks
 from ..algorithms.contract import Settings
 from ..defaults import DELTA, STORAGE
 from ..diagnostics import Concern, examine
-from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName
+from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName, UnreadableFile
 from ..frames import Columns, frame_of
 from ..statement import Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
@@ -60,8 +60,8 @@ class Study:
     algorithm: a name or a settings object, such as `algorithms.Scout(regret_weight=0.9)`.
     seed: the same seed and the same outcomes give the same questions.
     lease: a trial that is not told within so many seconds is asked again.
-    goal: "front", "cover" or a number of options, as in `simulate`; or "practical": also leave out options that are
-        pointless beside another one.
+    goal: "practical": options that are worth having, see docs/verdicts.md; "front", "cover" or a number of options, as
+        in `simulate`. None: that of the study that is there; "practical" for a new one.
     budget: how many samples there are in all. None: no limit.
     give_up: an outcome that comes after so many seconds is kept, but is no evidence. At least `lease`, which is the
         default; None: never. The promise is about measurements that end by then.
@@ -97,7 +97,7 @@ class Study:
         algorithm: str | Settings = "scout",
         seed: int = 0,
         lease: float = 3600.0,
-        goal: str | int = "front",
+        goal: str | int | None = None,
         budget: int | None = None,
         give_up: float | str | None = "lease",
         at_give_up: Mapping[str, float] | None = None,
@@ -128,7 +128,7 @@ class Study:
                 cost=costs,
                 model=model,
                 theta_max=theta_max,
-                goal=goal,
+                goal=self._goal_there(storage) if goal is None else goal,
                 delta=delta,
                 budget=budget,
             )
@@ -147,6 +147,14 @@ class Study:
             )
         self._begin(spec, storage, clock, worker)
 
+    def _goal_there(self, storage: str | Path | Storage | None) -> str | int:
+        """Return the goal of the study of this name, if there is one."""
+        try:
+            there = storage_of(_where(storage), make=False)
+            return StudySpec.of_text(there.spec(self.name), self.name).asked.goal
+        except (UnknownName, InvalidInput, UnreadableFile):
+            return "practical"
+
     def _begin(
         self,
         spec: StudySpec | None,
@@ -159,8 +167,7 @@ class Study:
         self._concerns: tuple[Concern, ...] = ()
         self._looked_after: tuple[int, ...] = (-1,)  # the event after which what was measured was examined, and of whom
         # only now: what is wrong leaves no file behind
-        where = storage or os.environ.get("PARETOSCOUT_STORAGE") or STORAGE
-        self.storage = storage_of(where, make=spec is not None)
+        self.storage = storage_of(_where(storage), make=spec is not None)
         if spec is not None:
             self._create(spec)
         self.log = StudyLog(self.storage, name, clock, worker)
@@ -398,10 +405,20 @@ class Study:
             return replica.exhausted
 
     @property
-    def proven_done(self) -> bool:
-        """Whether the algorithm has a verdict on every arm."""
+    def stuck(self) -> bool:
+        """Whether something is undecided, and more measurements are of no use."""
         with self.log.reading() as replica:
-            return replica.session.done
+            return replica.stuck
+
+    def bearing(self) -> list[str]:
+        """Return the options whose measurements tell most of what is undecided: of practical verdicts, else none."""
+        with self.log.reading() as replica:
+            return replica.bearing()
+
+    def needed(self) -> float:
+        """Return how many more measurements practical verdicts need, about, if the estimates are right."""
+        with self.log.reading() as replica:
+            return 0.0 if replica.judgement is None else float(replica.judgement.needs.sum())
 
     def _look(self, replica: Replica) -> tuple[Concern, ...]:
         """Return what speaks against the assumptions: everybody examines the same events, and sees the same."""
@@ -709,3 +726,7 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
     if numbers.shape != (len(names),):
         raise InvalidInput(f"cost of a study must be {len(names)} numbers, one per arm, got {cost!r}")
     return [float(number) for number in numbers]
+
+
+def _where(storage: str | Path | Storage | None) -> str | Path | Storage:
+    return storage or os.environ.get("PARETOSCOUT_STORAGE") or STORAGE

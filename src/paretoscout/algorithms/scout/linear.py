@@ -710,6 +710,7 @@ KERNELS = Kernels(
     done=done,
     judge_again=judge_again,
     ranges={"counters": ("count", "arms", "count")},
+    intervals=True,
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",
     pools_noise=True,

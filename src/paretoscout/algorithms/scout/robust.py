@@ -394,6 +394,7 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_again=judge_again,
+    intervals=True,
     accepts=Accepts(pending=True, unasked=True),
     each_sigma=True,
     assumes="means linear in the contexts up to a misfit of {misfit}",

@@ -589,6 +589,7 @@ KERNELS = Kernels(
     done=done,
     judge_again=judge_again,
     ranges={"counters": ("count", "arms", "count")},
+    intervals=True,
     accepts=Accepts(pending=True, unasked=True, missing=True),
     each_sigma=True,
 )

@@ -1,0 +1,258 @@
+"""Verdicts that people act on: `goal="practical"`.
+
+An algorithm proves which arms are not beaten by another one in *every* metric. That is little where arms tie in one of
+them: of two flags that give the same file none is beaten in every metric, however slow it is.
+
+* j makes k *pointless* if j is better in some metric and worse by at most eps in each.
+* k *must go* beside j if j is better by more than eps in some metric and worse by at most eps / 2 in each.
+* Two arms are the *same* if they differ by at most eps in each metric.
+
+"Dominated" is said of an arm that is pointless beside another, and is said of each that must go beside one that is
+kept. Between the two either verdict is right, so that everything ends: once differences are known to eps / 4, each pair
+is one or the other. Whoever is left out has a kept one that is worse by at most eps in each metric. "Pointless" is not
+transitive: three arms may be pointless each beside the next, in a *ring*, which stays whole. `docs/verdicts.md` has the
+proof.
+
+All of it follows from intervals that hold together, and from what the algorithm eliminated. Not every interval tells. A
+number that was the same in all samples has an interval of no width, which proves something only if the number is
+exact, such as the size of a file. A value below what can be measured is known from one side only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from .kernels.arrays import BoolArray, FloatArray, IntArray
+from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
+from .kernels.dispatch import Verdicts
+from .kernels.practical import first_better, outlook, relations
+
+if TYPE_CHECKING:
+    from .algorithms.contract import Setup
+
+#: Of delta: for what the algorithm eliminates, and for the intervals. They need not hold together.
+SHARE_OF_VERDICTS = 0.5
+#: Means of equal numbers may differ by this share.
+ROUNDING = 1e-12
+#: After so many samples a number that never varied is taken for one that never will.
+ENOUGH_TO_TELL = 20
+#: Verdicts are looked at when there is so much more evidence: that costs at most 2% of the samples.
+LOOK_AFTER = 1.02
+#: The arrays of a judgement, in their order.
+KEPT = ("status", "rival", "needs", "bearing")
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The verdicts on K arms, and what is to be measured to end them."""
+
+    status: IntArray  # (K,) UNDECIDED, FRONT, DOMINATED or SAME
+    rival: IntArray  # (K,) beside whom it is pointless, as whom it is the same, or on whom it hangs; -1: nobody
+    needs: FloatArray  # (K,) how many more samples of each it takes, about; infinite: nobody can tell
+    bearing: IntArray  # the arms to measure next, in turn
+    rings: tuple[tuple[int, ...], ...] = ()  # arms that are pointless each beside another of them, and stay
+
+    @property
+    def decided(self) -> bool:
+        """Whether every arm has its verdict."""
+        return not (self.status == UNDECIDED).any()
+
+
+def never_varied(values: FloatArray, radii: FloatArray, counts: IntArray, exact: BoolArray) -> Any:
+    """(K, L): whether a number that need not be exact was the same in all of some samples."""
+    still = (radii <= ROUNDING * np.abs(values)) & (counts > 1)[:, None]
+    hidden = np.isinf(radii) & (counts >= ENOUGH_TO_TELL)[:, None]  # its noise cannot be estimated
+    return (still | hidden) & ~exact
+
+
+def among(said: Verdicts, places: Sequence[int] | IntArray) -> Verdicts:
+    """Return what an algorithm says of some of its arms, by their places; who is a rival of these is one of them."""
+    where = np.full(len(said.status), -1)
+    where[places] = np.arange(len(places))
+    rival = np.where(said.rival >= 0, where[said.rival], -1)
+    return Verdicts(said.status[places], rival[places], said.estimates[places], said.radii[places], said.counts[places])
+
+
+def judge(said: Verdicts, eps: FloatArray, exact: BoolArray, censored: BoolArray | None = None) -> Judgement:
+    """Return the verdicts that people act on, by what an algorithm says.
+
+    exact: (L,) whether a number that never varied is certain. censored: (K, L) whether a value may be better than what
+    was told, which is all that is known.
+    """
+    bounds = np.zeros(said.radii.shape, np.bool_) if censored is None else censored
+    still = never_varied(said.estimates, said.radii, said.counts, exact) & ~bounds
+    ends = _Ends.of(said.estimates, np.where(bounds, 0.0, np.where(still, np.inf, said.radii)), bounds)
+    # an algorithm takes a bound for a value: what may be better than that need not be beaten
+    alive = np.flatnonzero((said.status != DOMINATED) | bounds.any(axis=1))
+    settled = _settle(ends, alive, eps, said.counts)
+    status, rival = said.status.copy(), said.rival.copy()
+    status[alive] = settled.status
+    rival[alive] = np.where(settled.rival >= 0, alive[settled.rival], -1)
+    stands = alive[settled.stands]
+    gone = np.flatnonzero(status == DOMINATED)
+    gone = gone[~np.isin(rival[gone], stands)]
+    better = first_better(ends.low, ends.high, ends.slack, eps, gone, stands)
+    rival[gone] = np.where(better >= 0, better, rival[gone])  # rather one that is worth having
+
+    open_ = np.flatnonzero(settled.status == UNDECIDED)
+    unknown, often = (still | bounds).any(axis=0), said.counts[alive] >= ENOUGH_TO_TELL
+    if unknown.any() and often[open_].any():  # where verdicts hang on what is unknown, more samples are of no use
+        looks = _Ends.of(said.estimates, np.where(still | bounds, 0.0, said.radii), np.zeros_like(bounds))
+        then = _settle(looks, alive, eps, said.counts)
+        open_ = open_[~often[open_] | (then.status[open_] == UNDECIDED)]
+    times, hangs = np.ones(len(alive)), np.full(len(alive), -1)
+    values = said.estimates[alive]
+    outlook(ends.low[alive], ends.high[alive], values, eps, settled.escaped, open_, settled.stands, hangs, times)
+    on = hangs >= 0
+    rival[alive[on]] = alive[hangs[on]]
+    needs = np.zeros(len(status))
+    needs[status == UNDECIDED] = np.inf  # of no use, unless
+    counts = said.counts[alive[times > 1.0]]
+    needs[alive[open_]] = 1.0
+    needs[alive[times > 1.0]] = np.maximum(1.0, np.ceil(counts * (times[times > 1.0] - 1.0)))
+    bearing = np.union1d(alive[open_], alive[times > 1.0])
+    rings = tuple(tuple(alive[ring].tolist()) for ring in settled.rings)
+    return Judgement(status, rival, needs, bearing, rings)
+
+
+def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
+    """Whether a set of arms (K,) is a right answer, by the true means; larger is better.
+
+    Whoever is left out has a kept one that is worse by at most eps in each metric. Of the kept ones nobody must go
+    beside another, unless both are in a ring.
+    """
+    pointless, outdone, escaped, same = relations(y, y, ROUNDING * np.abs(y), eps)
+    covered = (pointless | same)[np.ix_(~kept, kept)].any(axis=1)
+    _, rings = connected_components(outdone[np.ix_(kept, kept)].astype(float), directed=True, connection="strong")
+    fine = escaped[np.ix_(kept, kept)] | (rings[:, None] == rings)
+    return bool(covered.all() and fine.all())
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Intervals by their ends (K, L), and what rounding may do to each."""
+
+    low: FloatArray
+    high: FloatArray
+    slack: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, radii: FloatArray, bounds: BoolArray) -> _Ends:
+        return cls(values - radii, np.where(bounds, np.inf, values + radii), ROUNDING * np.abs(values))
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """What intervals prove of A arms, by their places among these."""
+
+    status: IntArray  # (A,)
+    rival: IntArray  # (A,)
+    stands: IntArray  # those who are kept, or may be
+    escaped: BoolArray  # (A, A)
+    rings: list[IntArray]
+
+
+def _settle(ends: _Ends, alive: IntArray, eps: FloatArray, counts: IntArray) -> _Settled:
+    """Return who is kept and who is left out.
+
+    Of two that are the same the one named later may leave. Who can leave beside nobody that is left stands, and who can
+    leave beside one that stands is out. Where everybody can leave beside somebody, the first whom nobody outdoes
+    stands; where everybody is outdone, a ring that nobody outside of it outdoes.
+    """
+    A = len(alive)
+    pointless, outdone, escaped, same = relations(ends.low[alive], ends.high[alive], ends.slack[alive], eps)
+    same_as = np.tril(same, -1)
+    leaves = (pointless & ~same) | same_as
+    left, stands = np.arange(A), np.zeros(A, np.bool_)
+    rings = list[IntArray]()
+    while len(left):
+        new = left[~leaves[np.ix_(left, left)].any(axis=1)]
+        if not len(new):
+            among = outdone[np.ix_(left, left)]
+            new = left[~among.any(axis=1)][:1]
+            if not len(new):
+                found = [left[members] for members in _last_components(among)]
+                rings += found
+                new = np.concatenate(found)
+        stands[new] = True
+        left = left[~stands[left]]
+        left = left[~leaves[np.ix_(left, new)].any(axis=1)]
+    kept, out = np.flatnonzero(stands), np.flatnonzero(~stands)
+    status, rival = np.full(A, UNDECIDED), np.full(A, -1)
+    for word, relation in ((SAME, same_as), (DOMINATED, pointless & ~same)):
+        beside = relation[np.ix_(out, kept)]
+        so = beside.any(axis=1)
+        status[out[so]], rival[out[so]] = word, kept[beside[so].argmax(axis=1)]
+    safe = escaped[np.ix_(kept, kept)] | np.eye(len(kept), dtype=np.bool_)
+    for ring in rings:
+        inside = np.isin(kept, ring)
+        safe |= inside[:, None] & inside
+    status[kept[safe.all(axis=1) & (counts[alive[kept]] > 0)]] = FRONT
+    return _Settled(status, rival, kept, escaped, rings)
+
+
+def _last_components(edges: BoolArray) -> list[BoolArray]:
+    """Return the strongly connected components of a graph (A, A) from which no edge leads out, each (A,)."""
+    n, labels = connected_components(edges.astype(float), directed=True, connection="strong")
+    goes_out = (edges & (labels[:, None] != labels)).any(axis=1)
+    leading_out = np.unique(labels[goes_out])
+    return [labels == label for label in range(n) if label not in leading_out]
+
+
+@dataclass(eq=False)
+class Judge:
+    """Practical verdicts while evidence comes in: looked at now and then, the same in a simulation and in a study."""
+
+    judgement: Judgement | None = None
+    next_look: int = 1  # number of samples
+    was_done: bool = False  # the algorithm was, at the last look
+
+    def header(self) -> dict[str, Any]:
+        """Return what a snapshot keeps of it besides its arrays."""
+        rings = None if self.judgement is None else self.judgement.rings
+        return {"next_look": self.next_look, "was_done": self.was_done, "rings": rings}
+
+    def arrays(self) -> dict[str, Any]:
+        """Return its arrays for a snapshot, by name."""
+        return {} if self.judgement is None else {f"judged.{name}": getattr(self.judgement, name) for name in KEPT}
+
+    @classmethod
+    def of(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Judge:
+        """Return the one that was kept, and take its arrays away."""
+        judgement = None
+        if header["rings"] is not None:
+            kept = {name: arrays.pop(f"judged.{name}") for name in KEPT}
+            judgement = Judgement(**kept, rings=tuple(map(tuple, header["rings"])))
+        return cls(judgement, header["next_look"], header["was_done"])
+
+    def due(self, samples: int, done: bool) -> bool:
+        """Whether it is time to look: there is more evidence, or the algorithm has come to its end."""
+        return samples >= self.next_look or (done and not self.was_done)
+
+    def look(self, samples: int, done: bool, said: Verdicts, setup: Setup, censored: BoolArray | None = None) -> None:
+        """Judge by what the algorithm says now."""
+        self.judgement = judge(said, setup.eps, setup.exact, censored)
+        self.next_look, self.was_done = int(LOOK_AFTER * samples) + 1, done
+
+    @property
+    def decided(self) -> bool:
+        """Whether every arm had its verdict at the last look."""
+        return self.judgement is not None and self.judgement.decided
+
+    def turns(self, counts: Sequence[int] | IntArray, n: int) -> list[int]:
+        """Return the next n arms to measure, once the algorithm has come to its end: the least measured first.
+
+        None: nothing is of use.
+        """
+        measured = {int(arm): counts[arm] for arm in (() if self.judgement is None else self.judgement.bearing)}
+        chosen = []
+        for _ in range(n if measured else 0):
+            arm = min(measured, key=lambda arm: (measured[arm], arm))
+            measured[arm] += 1
+            chosen.append(arm)
+        return chosen
