@@ -22,7 +22,7 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Settings
 from ..defaults import DELTA
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, UnknownName
 from ..storage import Storage
 from ..study import Below, Study, Trial
 from ..study.practical import RUNS_TO_SHOW, bearing, below, hardly_known, judged, never_varied, runs_for
@@ -58,9 +58,12 @@ class Plan:
     stdin: str | None = None
     timeout: float | None = None
     use_features: bool = False  # tell the algorithm the variables as contexts
+    title: str = ""  # the question, in the user's words; no part of the name: runs are found under any title
 
     def __post_init__(self) -> None:
         checks.number("delta of a bench", self.delta, above=0.0, below=1.0)
+        if self.title:
+            checks.name("title of a bench", self.title)
 
     def name(self) -> str:
         """Return a name for the study that changes with everything that changes the answer."""
@@ -100,7 +103,15 @@ class Plan:
             algorithm=self.algorithm,
             seed=self.seed,
             lease=7 * 24 * 3600.0,  # this process runs what it asks for
+            title=self._title(storage),
         )
+
+    def _title(self, storage: str | Storage | None) -> str:
+        """Return the title of the study: a study that is there keeps its own."""
+        try:
+            return Study.load(self.name(), storage).spec.title
+        except (InvalidInput, UnknownName):
+            return self.title
 
 
 @dataclass
@@ -122,10 +133,16 @@ class Failed(InvalidInput):
 
 
 class Campaign:
-    """A plan at work."""
+    """A plan at work.
 
-    def __init__(self, plan: Plan, storage: str | Storage | None, *, stop_on_failure: bool = False) -> None:
+    runs: run each option until it has so many runs, whatever is known by then. None: until all is decided.
+    """
+
+    def __init__(
+        self, plan: Plan, storage: str | Storage | None, *, stop_on_failure: bool = False, runs: int | None = None
+    ) -> None:
         self.plan, self.stop_on_failure = plan, stop_on_failure
+        self.runs = None if runs is None else checks.whole("runs of a bench", runs, least=1)
         self.study = plan.study(storage)
         self.by_name = {option.name: option for option in plan.options}
         self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
@@ -136,6 +153,8 @@ class Campaign:
         self._seconds: dict[str, float] = {}  # that options took the last time
         self._runner = Runner()
         self._may_choose = self.study.takes_unasked  # or else only the algorithm may
+        if runs is not None and not self._may_choose:
+            raise InvalidInput("runs of a bench must be left out where only the algorithm may choose what to run")
         self._turn = 0
         self._waiting: list[str] = []  # what is left of the block
         self._rng = np.random.default_rng(plan.seed)
@@ -243,6 +262,8 @@ class Campaign:
         In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
+        if self.runs is not None:
+            return self._ask_for_all(budget)
         if not self._may_choose:
             return [] if self.study.done else [self._asked(None)]
         if not self._waiting and self.plan.use_features and not self.study.proven_done and not self.decided:
@@ -253,6 +274,20 @@ class Campaign:
         if not self._waiting:
             self._waiting = self._rng.permutation(self._block()).tolist()
         return [self._asked(name) for name in self._part(budget)]
+
+    def _ask_for_all(self, budget: Callable[[Progress], bool]) -> list[Trial]:
+        """Return what to run next so that each option gets its number of runs, in blocks, whatever is known."""
+        lacking = self.lacking()
+        self._waiting = [name for name in self._waiting if name in lacking]
+        if not self._waiting:
+            self._waiting = self._rng.permutation(list(lacking)).tolist()
+        return [self._asked(name) for name in self._part(budget)]
+
+    def lacking(self) -> dict[str, int]:
+        """Return the options that have not run as often as was asked for, and how many runs each of them lacks."""
+        table = self.study.proven()
+        left = {arm: (self.runs or 0) - int(count) for arm, count in zip(table.arms, table.counts, strict=True)}
+        return {arm: runs for arm, runs in left.items() if runs > 0}
 
     def _part(self, budget: Callable[[Progress], bool]) -> list[str]:
         """Take the next part of the block: what takes PART_SECONDS, and the budget allows; one at least.
