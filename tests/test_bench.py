@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -24,13 +26,17 @@ from conftest import PATIENCE, wait_for
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paretoscout import __version__, plots
 from paretoscout.algorithms import Scout
-from paretoscout.bench import Campaign, Plan, options_of, report, source_of, variables_of
+from paretoscout.bench import Campaign, Plan, Progress, options_of, page, report, source_of, variables_of
 from paretoscout.bench.campaign import drift
+from paretoscout.bench.columns import DIGITS, EXACT_DIGITS, beside, rounded, stats_of
 from paretoscout.bench.made_up import MadeUp, made_up_bench, wrong_verdicts
 from paretoscout.bench.metrics import NoValue, Source
 from paretoscout.bench.run import Command, Interrupted, Job, Run, Runner
+from paretoscout.cli.bench import Budget, _ahead, _plan, _without_password
 from paretoscout.cli.main import main
+from paretoscout.cli.progress import ProgressLines, progress
 from paretoscout.errors import InvalidInput, UnknownName
 from paretoscout.guarantee import Guarantee
 from paretoscout.statement import Metric
@@ -62,7 +68,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bench(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["bench", *arguments], catch_exceptions=False)
+    """Without a limit, unless told: no test fails because the machine is busy."""
+    around = {"PARETOSCOUT_BUDGET": os.environ.get("PARETOSCOUT_BUDGET", "none")}
+    return CliRunner().invoke(main, ["bench", *arguments], catch_exceptions=False, env=around)
 
 
 def drawn(*more: str) -> list[str]:
@@ -116,6 +124,61 @@ def test_bad_options_are_refused(commands: list[str], variables: Any, names: lis
 def test_bad_variables_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="variable"):
         variables_of([text])
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1..4", "1 2 3 4"),
+        ("1..100:30", "1 31 61 91"),
+        ("0.1..0.5:0.1", "0.1 0.2 0.3 0.4 0.5"),
+        ("0..1:0.25", "0 0.25 0.5 0.75 1"),
+        ("10..1:-3", "10 7 4 1"),
+        ("-1..1", "-1 0 1"),
+        ("0.2..-0.2:-0.2", "0.2 0 -0.2"),
+        ("5..5", "5"),
+        ("1..3,10,20..22", "1 2 3 10 20 21 22"),
+        ("v1..v3,..,../x,1.5", "v1..v3 .. ../x 1.5"),
+        ("100..300:100", "100 200 300"),
+    ],
+)
+def test_ranges(text: str, values: str) -> None:
+    assert variables_of([f"n={text}"]) == {"n": values.split()}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("10..1", "must lead from FIRST to LAST, as 10..1:-1 does"),
+        ("1..10:-2", "must lead from FIRST to LAST, as 1..10:2 does"),
+        ("1..10:0", "step of variable 'n' must not be 0"),
+        ("1..", "must be FIRST..LAST or FIRST..LAST:STEP, got '1..'"),
+        ("1...5", "must be FIRST..LAST"),
+        ("1..5:", "must be FIRST..LAST"),
+        ("1..1000000", "at most 1,000 values, got 1,000,000"),
+        ("1..3,2", "must differ"),
+    ],
+)
+def test_bad_ranges_are_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        variables_of([f"n={text}"])
+
+
+def test_a_place_without_a_variable_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=re.escape("`{m}` is unknown: there are no variables; add it by -L m=A,B,C")):
+        options_of(["sleep {m}"], {})
+    with pytest.raises(InvalidInput, match=re.escape("`{m}` is unknown: the variables are n, k; add it by -L m=")):
+        options_of(["sleep {n} {k}"], {"n": ["1"], "k": ["2"]}, prepare="echo {m}")
+    for code in (
+        "awk '{print}' x",
+        "awk {print} x",
+        'python3 -c "print(f{m})"',
+        "find . -exec true {} \\;",
+        "echo {1}",
+    ):
+        assert options_of([code], {})[0].command == code
+    for code in ("echo ${m}", "exec {fd}<x; { true; }", "echo {a,b}"):
+        assert options_of([code], {}, shell=True)[0].command == code
 
 
 def a_run(**values: Any) -> Run:
@@ -603,6 +666,285 @@ def test_numbers_in_exports_are_those_of_the_metric(folder: Path) -> None:
     assert early.exit_code == 0, "one option alone is on the front whatever it takes"
 
 
+# A number of runs, references, raw runs
+
+
+def test_each_option_runs_as_often_as_asked_for_in_blocks() -> None:
+    log: list[str] = []
+
+    def draw(name: str) -> list[float]:
+        log.append(name)
+        return [float(ord(name[-1])) + 0.01 * len(log)]
+
+    options = tuple(options_of(["true {x}"], {"x": list("abc")}))
+    campaign = MadeUp(Plan(options, (source_of("x:min=json@x", {"x": "0.1"}),)), draw, runs=7)
+    for _ in campaign.steps():
+        pass
+    assert campaign.lacking() == {}
+    assert report.verdicts(campaign).counts.tolist() == [7, 7, 7]
+    blocks = [log[k : k + 3] for k in range(0, 21, 3)]
+    assert all(sorted(block) == ["x=a", "x=b", "x=c"] for block in blocks)
+    assert len({tuple(block) for block in blocks}) > 1, "each in an order of its own"
+
+
+def test_a_number_of_runs_is_made_once_and_may_grow(folder: Path) -> None:
+    def runs(*more: str) -> list[int]:
+        return [option["n"] for option in json.loads(bench(*drawn("--json", *more)).stdout)["options"]]
+
+    assert runs("--runs", "2", "--budget", "3") != [2, 2, 2]
+    assert runs("--runs", "2") == [2, 2, 2]
+    assert runs("--runs", "2") == [2, 2, 2]
+    done = bench(*drawn("--runs", "3"))
+    assert "going on with 6 runs made before" in done.output
+    assert done.exit_code == 3, "three runs of each prove nothing at this delta"
+    assert "undecided after --runs: without it the same command goes on" in " ".join(done.output.split())
+
+
+def test_verdicts_after_a_number_of_runs_are_right_as_often_as_stated() -> None:
+    """Twelve benches of 30 runs of each at delta 0.1, where some are decided by then and some are not.
+
+    More than five of them wrong: with probability below 0.0006, if each is with probability 0.1.
+    """
+    truth = {"a": [(1.0, 0.1), (2.0, 0.1)], "b": [(1.2, 0.1), (2.0, 0.1)], "c": [(1.0, 0.1), (1.9, 0.1)]}
+    tables = [made_up_bench(truth, eps=[0.1, 0.1], seed=seed, delta=0.1, runs=30) for seed in range(12)]
+    verdicts = {verdict for table in tables for verdict in table.verdicts}
+    assert {"front", "dominated"} & verdicts
+    assert sum(bool(wrong_verdicts(table, truth, [0.1, 0.1])) for table in tables) <= 5
+
+
+def test_options_beside_a_reference(folder: Path) -> None:
+    how = ["-m", r"x:min=stdout~\S+", "--eps", "x=5%", "-m", "y:max=stdout~ (.*)", "--eps", "y=5", "--unit", "y=MB"]
+    how += ["--exact", "x", "--exact", "y", "-n", "one", "-n", "two", "--reference", "one", "--warmup", "0"]
+    outs = ["out.json", "out.csv", "out.md"]
+    done = bench("echo 5000 70", "echo 6000 60", *how, *(f"--export={out}" for out in outs), "--html", "out.html")
+    assert done.exit_code == 0, done.output
+    told = json.loads((folder / "out.json").read_text())["bench"]["reference"]
+    assert told["option"] == "one"
+    two = told["options"]["two"]
+    assert [two["x"][end] for end in ("value", "low", "high")] == pytest.approx([1.2] * 3)
+    assert two["x"]["relative"]
+    assert two["y"] == {"value": -10.0, "low": -10.0, "high": -10.0, "relative": False}
+    assert re.search(r"option +x ÷ one +y − one \(MB\)\n", done.output), done.output
+    assert re.search(r"\ntwo +1.2 +-10 *\n", done.output), done.output
+    assert "Beside one, two has 1.2 times the x and differs by -10 MB in y." in done.output
+    for name in ("out.md", "out.html"):
+        assert "x ÷ one" in (folder / name).read_text()
+        assert "1.2 times the x" in (folder / name).read_text()
+    with (folder / "out.csv").open() as file:
+        (_, row) = csv.DictReader(file)
+    assert (row["x_ratio"], row["x_ratio_low"], row["y_difference"]) == ("1.2", "1.2", "-10.0")
+
+
+@pytest.mark.parametrize("direction", ["min", "max"])
+def test_ratios_hold_the_truth(direction: str) -> None:
+    """False alarm: at most 0.001 for each of four intervals."""
+    rng = np.random.default_rng(0)
+    means = {"a": (10.0, 5.0), "b": (13.0, 4.0)}
+    metrics = [Metric("time", direction, eps="5%"), Metric("loss", direction, eps=0.1)]
+    study = Study(list(means), metrics, goal="practical", delta=0.001, storage="memory")
+    early = beside(study.standing(), "a")["b"]["time"]
+    assert (early.value, early.text()) == (None, "–")
+    for _ in range(40):
+        for name, (time, loss) in means.items():
+            values = {"time": time * math.exp(0.02 * rng.normal()), "loss": loss + 0.1 * rng.normal()}
+            study.tell(study.ask(arm=name), values)
+    found = beside(study.standing(), "a")["b"]
+    for metric, truth in (("time", 1.3), ("loss", -1.0)):
+        low, value, high = found[metric].low, found[metric].value, found[metric].high
+        assert low is not None
+        assert high is not None
+        assert low < truth < high, metric
+        assert low < value < high  # type: ignore[operator]
+        assert high - low < 0.5
+    assert found["loss"].text().startswith("-")
+    assert beside(study.standing(), "b")["a"]["loss"].text().startswith("+")
+
+
+def test_what_cannot_be_measured_is_no_multiple() -> None:
+    study = Study(["a", "b", "c"], [Metric("rss", "min", eps="2%")], goal="practical", storage="memory")
+    for name, value in (("a", Below(5.0)), ("b", 10.0), ("c", 20.0)):
+        study.tell(study.ask(arm=name), {"rss": value})
+    assert beside(study.standing(), "b")["a"]["rss"].value is None
+    assert beside(study.standing(), "a")["b"]["rss"].value is None
+    assert beside(study.standing(), "b")["c"]["rss"].text() == "≈ 2"
+    study.withdraw("a")
+    assert beside(study.standing(), "a") == {}, "the reference was left out"
+
+
+def test_raw_runs_are_in_the_json_as_they_came(folder: Path) -> None:
+    (folder / "count.py").write_text(
+        "import sys; f = open(sys.argv[1], 'a+'); f.seek(0); n = len(f.read()); f.write('x'); print(n / 3 + 1)"
+    )
+    how = ["-L", "file=p,q", f"{PYTHON} count.py {{file}}", "-m", "x:min=stdout~(.*)", "--eps", "x=1", "--warmup", "0"]
+    done = bench(*how, "--runs", "3", "--stats", "--export", "out.json", "--export", "out.csv", "--export", "out.md")
+    told = json.loads((folder / "out.json").read_text())["bench"]
+    values = [1.0, 1 / 3 + 1, 2 / 3 + 1]
+    assert told["runs"] == {f"file={name}": [{"x": value} for value in values] for name in "pq"}, "to the last digit"
+    assert told["stats"]["file=p"]["x"] == {"min": 1.0, "median": values[1], "max": values[2]}
+    assert re.search(r"file=q +1 / 1.333 / 1.667", done.output), done.output
+    assert "x: min / median / max" in (folder / "out.md").read_text()
+    with (folder / "out.csv").open() as file:
+        row = next(csv.DictReader(file))
+    assert (row["x_min"], row["x_median"], row["x_max"]) == ("1.0", "1.333333", "1.666667")
+    assert json.loads(bench(*how, "--runs", "3", "--json").stdout)["bench"]["stats"] is None, "on request"
+
+
+def test_raw_runs_that_cannot_be_measured_are_none() -> None:
+    plan = Plan(tuple(options_of(["true {x}"], {"x": ["a", "b"]})), (source_of("rss", {}),))
+    campaign = MadeUp(plan, lambda name: [Below(5.0) if name == "x=a" else 9.0], runs=2)  # type: ignore[list-item]
+    for _ in campaign.steps():
+        pass
+    assert report.as_dict(campaign)["bench"]["runs"] == {"x=a": [{"rss": None}] * 2, "x=b": [{"rss": 9.0}] * 2}
+    assert stats_of([{"rss": None}, {"rss": 9.0}], "rss") == {"min": None, "median": None, "max": None}
+
+
+def test_the_page_of_the_bench_names_every_key_of_its_json() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "bench.md").read_text(encoding="utf-8")
+    rows = page.split("| key of `bench` | what it is |\n|---|---|\n")[1].split("\n\n")[0].splitlines()
+    plan = Plan(tuple(options_of(["true", "false"], {})), (source_of("time", {}),))
+    assert [row.split("`")[1] for row in rows] == list(report.as_dict(Campaign(plan, "memory"))["bench"])
+
+
+def test_tables_of_numbers_have_no_dust(folder: Path) -> None:
+    (folder / "x").write_bytes(b"x" * 654753)
+    done = bench("true x", "true y", "-m", "size@x", "--runs", "12", "--export", "out.csv", "--warmup", "0")
+    with (folder / "out.csv").open() as file:
+        row = next(csv.DictReader(file))
+    assert [row[name] for name in ("size", "size_low", "size_high")] == ["654.753"] * 3, done.output
+    assert rounded([1234567.8910000001, 0.1 + 0.2, None], EXACT_DIGITS) == [1234567.891, 0.3, None]
+    assert rounded([21.330012345], DIGITS) == [21.33001]
+
+
+# Titles, progress, budgets
+
+
+def test_a_title_is_shown_and_changes_nothing_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(plots, "front", lambda table, path, title: titles.append(title))
+    monkeypatch.setattr(page, "picture", lambda *_: "")
+    how = ["true", "false", "-m", "exit", "--runs", "2", "--warmup", "0"]
+    plain = bench(*how, "--html", "plain.html")
+    assert "<h1>Which of 2 commands is worth having, by exit?</h1>" in (folder / "plain.html").read_text()
+    titled = bench(*how, "--title", "which <one>?", "--html", "out.html", "--export", "out.md", "--picture", "out.svg")
+    assert titled.stdout.startswith("which <one>?\n")
+    assert "there are 4 runs made before" in titled.stderr, "the same study"
+    assert titles == ["which <one>?"]
+    assert "<h1>which &lt;one&gt;?</h1>" in (folder / "out.html").read_text()
+    assert (folder / "out.md").read_text().startswith("**which \\<one\\>?**\n")
+    name = re.search(r"study (bench-\w+) in paretoscout.db; to see it again: (.*)\n", plain.stderr)
+    assert name is not None
+    assert name[1] in titled.stderr
+    again = CliRunner().invoke(main, shlex.split(name[2])[1:], catch_exceptions=False)
+    assert again.exit_code == 0
+    fresh = bench(*how, "--title", "which one?", "--fresh", "--json")
+    assert json.loads(fresh.stdout)["title"] == "which one?"
+    assert json.loads(bench(*how, "--json").stdout)["title"] == "which one?", "the study keeps it"
+
+
+@pytest.mark.parametrize(
+    ("commands", "variables", "asked"),
+    [
+        (["gzip -{level}"], {"level": ["1", "9"]}, "Which level is worth having, by time and memory?"),
+        (["cc {a} {b}"], {"a": ["1", "2"], "b": ["3", "4"]}, "Which combination of a and b is worth having, by"),
+        (["x", "y", "z"], {}, "Which of 3 commands is worth having, by time and memory?"),
+        (["x {n}", "y {n}"], {"n": ["1", "2"]}, "Which of 4 commands is worth having, by time and memory?"),
+    ],
+)
+def test_the_question(commands: list[str], variables: Any, asked: str) -> None:
+    plan = Plan(tuple(options_of(commands, variables)), (source_of("time", {}), source_of("rss", {})))
+    assert report.question(plan).startswith(asked)
+
+
+def test_a_report_says_how_it_was_made(folder: Path) -> None:
+    how = ["echo '1 2'", "echo 3", "-m", "x:min=stdout~([0-9])", "--exact", "x", "--eps", "x=1"]
+    bench(*how, "--html", "a b.html", "--storage", "s.db")
+    text = html.unescape((folder / "a b.html").read_text())
+    (made,) = re.findall(r"<code>(paretoscout bench .*?)</code>", text)
+    assert shlex.split(made) == ["paretoscout", "bench", *how, "--html", "a b.html", "--storage", "s.db"]
+    assert f"paretoscout {__version__}, Python {platform.python_version()}" in text
+    assert re.search(r"<dt>Machine</dt><dd>\S.*, \d+ cores?, .*Linux", text) or sys.platform != "linux"
+    assert re.search(r"<dt>Date</dt><dd>20\d\d-\d\d-\d\d \d\d:\d\d", text)
+    secret = "postgresql://me:secret@host/db"
+    assert _without_password(secret) == "postgresql://me:***@host/db"
+
+
+def test_one_option_is_no_question(folder: Path) -> None:
+    done = bench("sleep 0.001", "-m", "time", "--runs", "1", "--warmup", "0")
+    assert "One option is no question" in done.output
+    assert "paretoscout bench 'sleep 0.001' 'ANOTHER COMMAND'" in done.output
+    assert "1 front; 1 run\n" in done.output
+    again = bench("sleep 0.001", "-m", "time", "--budget", "1", "--warmup", "0")
+    assert "1 run made before" in again.output
+    assert not re.search(r"\b1 runs", done.output + again.output)
+
+
+def test_the_budget(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(budget: Budget, **progress: Any) -> bool:
+        return budget(Progress(**progress))
+
+    assert Budget.of(None).seconds == 300.0
+    assert not ends(Budget.of(None), ahead=200.0)
+    assert ends(Budget.of(None), ahead=300.0)
+    for unlimited in (Budget.of("none"), Budget.of(None, of_runs=True)):
+        assert not ends(unlimited, runs=10**9, ahead=1e9)
+    assert ends(Budget.of("7", of_runs=True), runs=7)
+    assert (str(Budget.of("1")), str(Budget.of("10m"))) == ("the budget of 1 run", "the budget of 10 min")
+    monkeypatch.setenv("PARETOSCOUT_BUDGET", "2")
+    done = bench(*drawn("--storage", "memory", "--json"))
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["told"] == 2
+
+
+def test_what_is_left_is_said_while_it_runs() -> None:
+    plan = Plan(tuple(options_of(["true {x}"], {"x": list("abc")})), (source_of("x:min=json@x", {"x": "0.1"}),))
+    campaign = MadeUp(plan, lambda name: [1.0 + 0.01 * campaign.progress.runs], runs=2)
+    campaign._seconds = {}  # blocks are run in parts
+    steps = campaign.steps()
+    next(steps)
+    assert _ahead(campaign, report.verdicts(campaign), int) == "first runs: 2 of 3 options left"
+    next(steps), next(steps)
+    assert _ahead(campaign, report.verdicts(campaign), int).startswith("3 of 3 undecided; 3 more runs, ")
+
+
+def test_lines_on_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    seen = table(
+        np.log([[12.3, 5.0], [20.0, 2.0], [14.1, 5.0]]),
+        [[np.inf, np.inf], [0.01, 0.01], [0.01, 0.01]],
+        ("front", "undecided", "front"),
+        (None, "a", None),
+    )
+    seen = replace(seen, counted="runs", counts=np.array([1, 9, 0]), seen=seen.centres)
+    say = ProgressLines(lambda: seen, lambda: "5 to go", clock=lambda: now[0])
+    times = []
+    for now[0] in np.arange(0.0, 60.0, 0.5).tolist():
+        say()
+        if printed := capsys.readouterr().err:
+            times.append(now[0])
+    assert times == [2.0, 5.0, 9.5, 16.5, 26.5, 36.5, 46.5, 56.5], "soon at first, then seldom"
+    assert printed == ""
+    assert progress(seen, 12.0, "5 to go") == "12 s: 10 runs, 5 to go, 1 of 3 undecided, b 20.00 ±0.20 ms, a ≈ 12.3 ms"
+
+
+def test_a_pipe_sees_lines_and_a_terminal_a_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paretoscout.cli.progress.FIRST_PAUSE", 0.0)
+    done = bench(*drawn("--json", "--runs", "2"))
+    first = done.stderr.splitlines()[0]
+    assert re.match(r"\d+ s: [1-3] runs?, \d to go, 3 of 3 undecided, which=[abc] ≈ \d", first), first
+    assert json.loads(done.stdout)["told"] == 6
+
+
+def test_the_help_has_examples_that_are_right() -> None:
+    shown = bench("--help").output
+    assert "Examples:" in shown
+    examples = re.findall(r"^ +(paretoscout bench .*)$", shown, re.M)
+    assert len(examples) == 3
+    command = main.commands["bench"]
+    for example in examples:
+        given = command.make_context("bench", shlex.split(example)[2:]).params
+        assert len(_plan(given).options) >= 2
+
+
 def test_long_names_do_not_hide_numbers(folder: Path) -> None:
     long = [f"echo {text * 200} 7" for text in ("a", "b")]
     done = bench(*long, "-m", "x:min=stdout~([0-9])", "--eps", "x=1", "--exact", "x")
@@ -638,7 +980,12 @@ def test_a_bench_belongs_to_its_folder(folder: Path, monkeypatch: pytest.MonkeyP
         (["--export", "nowhere/x.json"], "a folder that exists"),
         (["--picture", "x.xyz"], "--picture must end in"),
         (["--algorithm", "uniform"], "--algorithm must work with noise that nobody knows"),
-        (["--budget", "-3"], "--budget must be a number of runs, or a duration such as 30s, 5m or 1h, got '-3'"),
+        (["--budget", "-3"], "--budget must be a number of runs, a duration such as 30s, 5m or 1h, or none, got '-3'"),
+        (["--budget", "0"], "or none, got '0'"),
+        (["--reference", "flase"], "unknown option in --reference: 'flase'. Known: true"),
+        (["--runs", "0"], "Invalid value for '--runs'"),
+        (["--title", "a\nb"], "title of a bench must be"),
+        (["-L", "n=10..1"], "range of variable 'n' must lead from FIRST to LAST, as 10..1:-1 does, got '10..1'"),
         (["--timeout", "10"], "--timeout must be a duration such as 30s, 5m or 1h, got '10'"),
         (["--env", "HOME"], "--env must be written NAME=VALUE, got 'HOME'"),
         (["--env", "A=1", "--env", "A=2"], "--env must name each variable once, got 'A' twice"),
@@ -816,6 +1163,8 @@ def test_the_sentence() -> None:
     )
     assert report.reason(many, 2, SOURCES) == "slower by a factor of 3.0 and larger by a factor of 120"
     assert report.reason(many, 0, SOURCES) == ""
+    same = table(logs[:4], np.full((4, 2), 0.001), ("front", "same", "undecided", "same"), (None, "a", "a", "a"))
+    assert report.sentence(same, SOURCES) == "a is the front so far; b and d are the same as a; c is undecided."
 
 
 def judged_front(values: Any, radius: float, **how: Any) -> tuple[tuple[str, ...], list[Doubt]]:

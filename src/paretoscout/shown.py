@@ -96,6 +96,24 @@ def heading(name: str, unit: str) -> str:
     return f"{name} ({unit})" if unit else name
 
 
+def counted(number: int, word: str) -> str:
+    """Return how many there are of something.
+
+    >>> counted(1, "run"), counted(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many letters.
+
+    >>> shortened("gzip -9 -kf numbers.txt", 8)
+    'gzip -9…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def exact_span(seconds: float) -> str:
     """Return a time span that somebody has set, in words.
 

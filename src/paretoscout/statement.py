@@ -102,6 +102,18 @@ class Metric:
         object.__setattr__(metric, "unit", unit)
         return metric
 
+    def times_eps(self, factor: float) -> Metric:
+        """Return it with an eps that is larger by a factor.
+
+        >>> Metric("latency", "min", eps="2%").times_eps(1.5).eps
+        '3%'
+        """
+        if self.eps is None:
+            return self
+        share = float(self.eps.rstrip("%")) if isinstance(self.eps, str) else self.eps
+        larger = float(f"{factor * share:.3g}")
+        return replace(self, eps=f"{larger:g}%" if isinstance(self.eps, str) else larger)
+
     @property
     def relative(self) -> bool:
         """Whether it is compared by ratios."""

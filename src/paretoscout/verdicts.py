@@ -19,7 +19,7 @@ from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
 from .notebook import page, picture
-from .practical import Judgement
+from .practical import Judgement, never_varied
 from .shown import MARKS, heading
 from .statement import Metric, Statement
 
@@ -69,6 +69,7 @@ class OptionVerdict:
     rival: str | None
     n: int
     rests_on: str | None
+    within: dict[str, float] | None  # of one that is the same as its rival: by how much they differ at most, by metric
     estimates: dict[str, dict[str, Any]]  # by metric: value, low, high in its own unit; None: not known
 
     def __getitem__(self, metric: str) -> float | None:
@@ -172,6 +173,17 @@ class VerdictTable:
         """(K, L) the wider side of the intervals, in the metrics' own units; infinite where nothing is known."""
         return np.where(np.isfinite(self.widths), self.high - self.estimates, np.inf)
 
+    @property
+    def below(self) -> Any:
+        """(K, L) whether a value is only known to be at most what it is said to be."""
+        return np.zeros(self.centres.shape, np.bool_) if self.censored is None else np.asarray(self.censored)
+
+    @property
+    def never_varied(self) -> Any:
+        """(K, L) whether a number that need not be exact was the same in all samples: that proves nothing."""
+        exact = np.array([metric.exact for metric in self.metrics])
+        return never_varied(self.centres, self.widths, self.counts, exact) & ~self.below
+
     def only(self, rows: Sequence[int]) -> VerdictTable:
         """Return the table of some of its arms."""
         chosen = list(rows)
@@ -232,6 +244,16 @@ class VerdictTable:
         value, low, high = (float(end[k, metric]) for end in self._natural)
         return with_interval(value, low, high)
 
+    def within(self, k: int) -> list[float] | None:
+        """Return by how much an arm differs from the one as which it is the same, at most; as metrics are compared."""
+        rival = self.rivals[k]
+        if self.verdicts[k] != "same" or rival is None:
+            return None
+        j = self.arms.index(rival)
+        lead = np.abs(self.centres[k] - self.centres[j])
+        most: list[float] = (lead + self.widths[k] + self.widths[j]).tolist()
+        return most
+
     def rests_on(self, k: int) -> str:
         """Return what the verdict on an arm rests on: "measured", or the model and the misfit it survives."""
         if self.survives is None or math.isnan(self.survives[k, 0]):
@@ -265,7 +287,18 @@ class VerdictTable:
             "rival": None if self.verdicts[k] == "front" else self.rivals[k],
             "n": int(self.counts[k]),
             "rests_on": self.rests_on(k) or None,
+            "within": self._within(k),
             "estimates": {metric.name: self._estimate(k, column) for column, metric in enumerate(self.metrics)},
+        }
+
+    def _within(self, k: int) -> dict[str, float] | None:
+        """The same for JSON: in the metrics' own units, or as shares."""
+        most = self.within(k)
+        if most is None:
+            return None
+        return {
+            metric.name: math.expm1(value) if metric.relative else value
+            for metric, value in zip(self.metrics, most, strict=True)
         }
 
     def _estimate(self, k: int, column: int) -> dict[str, Any]:
@@ -364,9 +397,13 @@ def cells(table: VerdictTable, k: int) -> list[str]:
     mark = MARKS[verdict]
     words = {"undecided": "undecided vs", "dominated": "dominated by", "same": "same as"}.get(verdict)
     rival = table.rivals[k] if verdict != "front" else None
+    said = f"{mark} {words} {rival}" if words and rival else f"{mark} {verdict}"
+    most = table.within(k)
+    if most is not None:
+        said += f", within {' / '.join(map(difference, most, table.metrics))}"
     return [
         table.arms[k],
-        f"{mark} {words} {rival}" if words and rival else f"{mark} {verdict}",
+        said,
         *(table.value(k, metric) for metric in range(len(table.metrics))),
         f"{int(table.counts[k]):,}",
         *([] if table.survives is None else [table.rests_on(k)]),

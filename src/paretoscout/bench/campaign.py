@@ -22,8 +22,7 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Settings
 from ..defaults import DELTA
-from ..errors import Conflict, InvalidInput
-from ..practical import never_varied
+from ..errors import Conflict, InvalidInput, UnknownName
 from ..storage import Storage
 from ..study import Below, Study, Trial
 from ..verdicts import VerdictTable
@@ -60,9 +59,12 @@ class Plan:
     stdin: str | None = None
     timeout: float | None = None
     use_features: bool = False  # tell the algorithm the variables as contexts
+    title: str = ""  # the question, in the user's words; no part of the name: runs are found under any title
 
     def __post_init__(self) -> None:
         checks.number("delta of a bench", self.delta, above=0.0, below=1.0)
+        if self.title:
+            checks.name("title of a bench", self.title)
 
     def name(self) -> str:
         """Return a name for the study that changes with everything that changes the answer."""
@@ -102,7 +104,15 @@ class Plan:
             algorithm=self.algorithm,
             seed=self.seed,
             lease=7 * 24 * 3600.0,  # this process runs what it asks for
+            title=self._title(storage),
         )
+
+    def _title(self, storage: str | Storage | None) -> str:
+        """Return the title of the study: a study that is there keeps its own."""
+        try:
+            return Study.load(self.name(), storage).spec.title
+        except (InvalidInput, UnknownName):
+            return self.title
 
 
 @dataclass
@@ -124,10 +134,16 @@ class Failed(InvalidInput):
 
 
 class Campaign:
-    """A plan at work."""
+    """A plan at work.
 
-    def __init__(self, plan: Plan, storage: str | Storage | None, *, stop_on_failure: bool = False) -> None:
+    runs: run each option until it has so many runs, whatever is known by then. None: until all is decided.
+    """
+
+    def __init__(
+        self, plan: Plan, storage: str | Storage | None, *, stop_on_failure: bool = False, runs: int | None = None
+    ) -> None:
         self.plan, self.stop_on_failure = plan, stop_on_failure
+        self.runs = None if runs is None else checks.whole("runs of a bench", runs, least=1)
         self.study = plan.study(storage)
         self.by_name = {option.name: option for option in plan.options}
         self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
@@ -202,14 +218,12 @@ class Campaign:
         if "undecided" not in table.verdicts:
             return []
         said = []
-        bounds = _below(table)
-        exact = np.array([metric.exact for metric in table.metrics])
-        still = never_varied(table.centres, table.widths, table.counts, exact)
+        still, bounds = table.never_varied, table.below
         for column, source in enumerate(self.plan.sources):
             low = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
             if len(low) > 1:
                 said.append(f"{source.name} of {', '.join(low)} is below what can be measured here: not compared")
-            same = [arm for k, arm in enumerate(table.arms) if still[k, column] and not bounds[k, column]]
+            same = [arm for k, arm in enumerate(table.arms) if still[k, column]]
             if same:
                 said.append(
                     f"{source.name} was the same in all runs of {', '.join(same)}: that proves nothing, unless it "
@@ -238,7 +252,7 @@ class Campaign:
     def _below_limits(self, table: VerdictTable) -> set[str]:
         """Options that ran often, and have a value too small to be measured where there is a limit: nobody can tell."""
         limited = [source.guard is not None for source in self.plan.sources]
-        hidden = _below(table)[:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
+        hidden = table.below[:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
         return {arm for arm, so in zip(table.arms, hidden, strict=True) if so}
 
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
@@ -247,6 +261,8 @@ class Campaign:
         In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
+        if self.runs is not None:
+            return self._ask_for_all(budget)
         if not self._waiting and self.plan.use_features and not self.decided and not self.study.stuck:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
             if self._turn:  # and now and then a block, for the algorithm may think that it knows all
@@ -255,6 +271,20 @@ class Campaign:
         if not self._waiting:
             self._waiting = self._rng.permutation(self._block()).tolist()
         return [self._asked(name) for name in self._part(budget)]
+
+    def _ask_for_all(self, budget: Callable[[Progress], bool]) -> list[Trial]:
+        """Return what to run next so that each option gets its number of runs, in blocks, whatever is known."""
+        lacking = self.lacking()
+        self._waiting = [name for name in self._waiting if name in lacking]
+        if not self._waiting:
+            self._waiting = self._rng.permutation(list(lacking)).tolist()
+        return [self._asked(name) for name in self._part(budget)]
+
+    def lacking(self) -> dict[str, int]:
+        """Return the options that have not run as often as was asked for, and how many runs each of them lacks."""
+        table = self.study.proven()
+        left = {arm: (self.runs or 0) - int(count) for arm, count in zip(table.arms, table.counts, strict=True)}
+        return {arm: runs for arm, runs in left.items() if runs > 0}
 
     def _part(self, budget: Callable[[Progress], bool]) -> list[str]:
         """Take the next part of the block: what takes PART_SECONDS, and the budget allows; one at least.
@@ -410,11 +440,6 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
                 by = f"{100 * np.expm1(change):+.1f}%" if metric.relative else f"{change:+.3g} {metric.unit}".rstrip()
                 found.append(f"{source.name} drifted by {by} from the first to the last run, for all options together")
     return found
-
-
-def _below(table: VerdictTable) -> Any:
-    """(K, L): whether a value is only known to be at most what it is said to be."""
-    return np.zeros(table.centres.shape, bool) if table.censored is None else np.asarray(table.censored)
 
 
 def _hardly_known(table: VerdictTable) -> list[str]:

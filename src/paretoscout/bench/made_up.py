@@ -22,8 +22,8 @@ Truth = Mapping[str, Sequence[tuple[float, float]]]
 class MadeUp(Campaign):
     """A bench whose numbers are drawn: `draw` gives those of one run of an option, in the order of the metrics."""
 
-    def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float]]) -> None:
-        super().__init__(plan, "memory")
+    def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float]], *, runs: int | None = None) -> None:
+        super().__init__(plan, "memory", runs=runs)
         self.draw = draw
         self._seconds = dict.fromkeys(self.by_name, 0.0)  # blocks are not run in parts
 
@@ -41,11 +41,13 @@ def made_up_bench(
     seed: int = 0,
     most_runs: int = 5_000,
     drift: float = 0.0,
+    runs: int | None = None,
 ) -> VerdictTable:
     """Run a whole bench of options with normal noise, less is better, and return its last verdicts.
 
     The same options with the same seed give the same verdicts. For an A/A test, give several options the same numbers.
     drift: by how much, in eps, every run makes the numbers of all that follow it larger.
+    runs: run each option so often, whatever is known by then.
 
     >>> made_up_bench({"a": [(1, 0.1)], "b": [(3, 0.1)]}, eps=[0.5]).front
     ('a',)
@@ -57,14 +59,14 @@ def made_up_bench(
     options = tuple(Option(name, "true") for name in truth)
     plan = Plan(options, tuple(sources), delta=delta, algorithm=Scout(noise="unknown"), seed=seed)
     noise = np.random.default_rng([seed, 1])
-    runs = itertools.count()
+    run = itertools.count()
 
     def draw(name: str) -> list[float]:
-        late = drift * next(runs)
+        late = drift * next(run)
         drawn = zip(truth[name], eps, strict=True)
         return [mean + late * size + sd * float(noise.standard_normal()) for (mean, sd), size in drawn]
 
-    bench = MadeUp(plan, draw)
+    bench = MadeUp(plan, draw, runs=runs)
     for _ in bench.steps(lambda progress: progress.runs >= most_runs):
         pass
     return bench.study.verdicts()

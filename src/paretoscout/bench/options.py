@@ -7,11 +7,19 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from .. import checks
 from ..errors import InvalidInput
 
 PLACE = re.compile(r"\{(\w+)\}")
+_NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?"
+RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::({_NUMBER}))?")
+#: What somebody meant to be a range: digits, and two dots.
+NEARLY_A_RANGE = re.compile(r"(?=.*[0-9])[-+0-9.:]*\.\.[-+0-9.:]*")
+MOST_VALUES = 1_000  # of a range
+#: Statements of awk that are one word: `awk {print} FILE` is a command, not a variable that is missing.
+STATEMENTS = frozenset({"print", "next", "nextfile", "exit", "getline", "return", "break", "continue"})
 
 
 @dataclass(frozen=True)
@@ -28,10 +36,10 @@ class Option:
 
 
 def variables_of(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Read NAME=a,b,c for each variable.
+    """Read NAME=a,b,c for each variable; FIRST..LAST and FIRST..LAST:STEP are ranges of numbers.
 
-    >>> variables_of(["opt=O1,O2", "lto=,-flto"])
-    {'opt': ['O1', 'O2'], 'lto': ['', '-flto']}
+    >>> variables_of(["opt=O1,O2", "lto=,-flto", "n=1..3,10"])
+    {'opt': ['O1', 'O2'], 'lto': ['', '-flto'], 'n': ['1', '2', '3', '10']}
     """
     variables: dict[str, list[str]] = {}
     for text in texts:
@@ -40,10 +48,39 @@ def variables_of(texts: Sequence[str]) -> dict[str, list[str]]:
             raise InvalidInput(f"a variable must be written NAME=VALUE,VALUE,..., got {text!r}")
         if name in variables:
             raise InvalidInput(f"variable {name!r} must be given once, got it twice")
-        variables[name] = values.split(",")
+        variables[name] = [value for part in values.split(",") for value in _values(name, part)]
         if len(set(variables[name])) < len(variables[name]):
             raise InvalidInput(f"values of variable {name!r} must differ, got {values!r}")
     return variables
+
+
+def _values(name: str, text: str) -> list[str]:
+    """Return the numbers of a range, exact and without needless zeros; of any other text, itself.
+
+    >>> _values("n", "0.1..0.5:0.2"), _values("n", "10..4:-3"), _values("n", "v1..v2")
+    (['0.1', '0.3', '0.5'], ['10', '7', '4'], ['v1..v2'])
+    """
+    found = RANGE.fullmatch(text)
+    if found is None:
+        if NEARLY_A_RANGE.fullmatch(text):
+            raise InvalidInput(f"range of variable {name!r} must be FIRST..LAST or FIRST..LAST:STEP, got {text!r}")
+        return [text]
+    first, last, step = (Decimal(number or "1") for number in found.groups())
+    if step == 0:
+        raise InvalidInput(f"step of variable {name!r} must not be 0, got {text!r}")
+    if (last - first) * step < 0:
+        turned = f"{found[1]}..{found[2]}:{_plain_number(-step)}"
+        raise InvalidInput(f"range of variable {name!r} must lead from FIRST to LAST, as {turned} does, got {text!r}")
+    count = int((last - first) / step) + 1
+    if count > MOST_VALUES:
+        raise InvalidInput(
+            f"range of variable {name!r} must have at most {MOST_VALUES:,} values, got {count:,}: {text!r}"
+        )
+    return [_plain_number(first + k * step) for k in range(count)]
+
+
+def _plain_number(number: Decimal) -> str:
+    return f"{number.normalize() + 0:f}"  # not -0
 
 
 def options_of(
@@ -75,6 +112,8 @@ def options_of(
     for name in variables:
         if not any(re.search(rf"(?<!\$)\{{{name}\}}", text) for text in texts):
             raise InvalidInput(f"variable {name!r} must be used, as {{{name}}}, got: {'; '.join(texts)}")
+    for text in texts:
+        _check_all_known(text, variables)
     options = []
     for command, values in itertools.product(commands, itertools.product(*variables.values())):
         chosen = dict(zip(variables, values, strict=True))
@@ -134,6 +173,19 @@ def filled(template: str, values: Mapping[str, str], shell: bool) -> str:
     words = [fill(word) for word in given]
     # a word that is nothing but an empty value is no word: {lto} may be "" or "-flto"
     return shlex.join(word for word, place in zip(words, given, strict=True) if word or not PLACE.search(place))
+
+
+def _check_all_known(text: str, variables: Mapping[str, object]) -> None:
+    """Refuse a place for a variable that there is none of; braces of code, within quotes, are none."""
+    quotes = quotes_of(text)
+    for place in PLACE.finditer(text):
+        name, before, after = place[1], text[: place.start()], text[place.end() :]
+        of_code = before.endswith("$") or after.startswith(("<", ">")) or name in STATEMENTS or quotes[place.start()]
+        if name not in variables and name.isidentifier() and not of_code:
+            known = f"the variables are {', '.join(variables)}" if variables else "there are no variables"
+            raise InvalidInput(
+                f"`{{{name}}}` is unknown: {known}; add it by -L {name}=A,B,C, or quote it if it is no variable: {text}"
+            )
 
 
 def _check_not_within_quotes(template: str, values: Mapping[str, str]) -> None:

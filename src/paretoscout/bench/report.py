@@ -6,21 +6,34 @@ import csv
 import io
 import json
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..guarantee import difference
-from ..notebook import picture
-from ..shown import MARKS, cell, heading, markdown, markdown_table, markup
+from ..shown import MARKS, cell, counted, heading, markdown, markdown_table, rough_span, with_unit
 from ..statement import Metric
-from ..verdicts import VerdictTable
-from .campaign import Campaign
+from ..study import Standing
+from ..verdicts import VerdictTable, front_first
+from .campaign import Campaign, Plan
+from .columns import DIGITS, EXACT_DIGITS, Beside, Extra, beside, columns_of, raw_runs, rounded, stats_of
 from .metrics import Source
+from .options import contexts_of
 
 #: How people say that one option is worse than another; others are "worse in NAME".
 WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
 EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
+#: How people say that something is a multiple of something else; of others they say "has so many times the NAME".
+MULTIPLE = {
+    "time": ("takes", "as long"),
+    "user": ("takes", "as much user time"),
+    "rss": ("takes", "as much memory"),
+    "size": ("is", "as large"),
+}
+#: How the question calls what is measured; others are called by their names.
+CALLED = {"rss": "memory"}
+NO_EXTRA = Extra()
 #: Up to so many dominated options the summary says why each of them is.
 MOST_REASONS = 3
 
@@ -31,9 +44,7 @@ def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
     undecided = [arm for arm, verdict in zip(table.arms, table.verdicts, strict=True) if verdict == "undecided"]
     parts = []
     if front:
-        parts.append(
-            f"{_listed(front)} {'is' if len(front) == 1 else 'are'} the front" + (" so far" if undecided else "")
-        )
+        parts.append(f"{_listed(front)} {_is(front)} the front" + (" so far" if undecided else ""))
     lost = [
         (arm, f"by {rival}: {why}")
         for k, (arm, rival) in enumerate(zip(table.arms, table.rivals, strict=True))
@@ -43,9 +54,25 @@ def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
         parts.extend(f"{arm} is dominated {why}" for arm, why in lost)
     else:
         parts.append(f"{len(lost)} are dominated, such as {lost[0][0]} {lost[0][1]}")
+    twins: dict[str, list[str]] = {}
+    for arm, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
+        if verdict == "same" and rival is not None:
+            twins.setdefault(rival, []).append(arm)
+    parts.extend(_the_same(table, arms, rival) for rival, arms in twins.items())
     if undecided:
-        parts.append(f"{_listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided")
+        parts.append(f"{_listed(undecided)} {_is(undecided)} undecided")
     return ("; ".join(parts) or "no option keeps its limits") + "."
+
+
+def _the_same(table: VerdictTable, arms: Sequence[str], rival: str) -> str:
+    """Say that options are the same as another one, and how closely that is known."""
+    of_each = [table.within(table.arms.index(arm)) or [] for arm in arms]
+    most = [max(differences) for differences in zip(*of_each, strict=True)]
+    noisy = [(metric, value) for metric, value in zip(table.metrics, most, strict=True) if value > 0]
+    known = " and ".join(f"{difference(value, metric)} of {metric.name}" for metric, value in noisy)
+    asked = " and ".join(difference(metric.tolerance, metric) for metric, _ in noisy)
+    closely = f", within {known}, asked for {asked}" if noisy else ""
+    return f"{_listed(arms)} {_is(arms)} the same as {rival}{closely}"
 
 
 def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
@@ -57,7 +84,8 @@ def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
     said = []
     for column, source in enumerate(sources):
         lag = -source.metric.sign * float(table.centres[k, column] - table.centres[j, column])
-        if lag <= source.metric.tolerance or lag == 0:
+        proven = lag > table.widths[k, column] + table.widths[j, column]
+        if lag <= 0 or (lag <= source.metric.tolerance and not proven):
             said.append(EQUAL.get(source.kind, f"no better in {source.name}"))
         else:
             said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {_amount(lag, source.metric)}")
@@ -73,19 +101,104 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def summary(campaign: Campaign, table: VerdictTable) -> str:
+    """Say in one sentence what came out; of one option alone, that it is no question."""
+    plan = campaign.plan
+    if len(plan.options) > 1 or not table.front or any(source.guard is not None for source in plan.sources):
+        return sentence(table, plan.sources)
+    option = plan.options[0]
+    values = (
+        f"{metric.name} {with_unit(table.value(0, column), metric.unit)}" for column, metric in enumerate(table.metrics)
+    )
+    return (
+        f"{option.name}: {', '.join(values)}. One option is no question: this tells which of several are worth having. "
+        f"To compare it: paretoscout bench {shlex.quote(option.command)} 'ANOTHER COMMAND'"
+    )
+
+
+def outlook(campaign: Campaign) -> list[str]:
+    """Say what would decide what is undecided: more runs, or a larger eps."""
+    if campaign.decided:
+        return []
+    said, runs = [], campaign.runs_ahead()
+    if math.isfinite(runs) and runs > 0 and campaign.progress.runs:
+        seconds = runs * campaign.progress.seconds / campaign.progress.runs
+        said.append(f"about {counted(round(runs), 'more run')} would decide it, {rough_span(seconds)}")
+    larger = campaign.study.with_larger_eps()
+    if larger is not None:
+        eps = " and ".join(f"{difference(metric.tolerance, metric)} of {metric.name}" for metric in larger.metrics)
+        said.append(
+            f"with an eps of {eps} it is decided now, and such an eps may be chosen after looking: "
+            f"{sentence(larger, campaign.plan.sources)}"
+        )
+    return said
+
+
+def question(plan: Plan) -> str:
+    """Return what a bench asks, in words: by its variables, or by the number of its commands."""
+    measured = _listed([CALLED.get(source.name, source.name) for source in plan.sources])
+    if len(plan.options) == 1:
+        return f"What does {plan.options[0].name} take: {measured}?"
+    variables = contexts_of(plan.options)
+    if variables and math.prod(len(set(values)) for values in variables.values()) == len(plan.options):
+        chosen = list(variables)
+        what = chosen[0] if len(chosen) == 1 else f"combination of {_listed(chosen)}"
+    else:
+        what = f"of {len(plan.options)} commands"
+    return f"Which {what} is worth having, by {measured}?"
+
+
+def title(campaign: Campaign) -> str:
+    """Return the title that somebody gave the bench, now or when it was begun; else nothing."""
+    return campaign.plan.title or campaign.study.spec.title
+
+
 def verdicts(campaign: Campaign) -> VerdictTable:
     """Return what is proven by now, as people act on it."""
     return replace(campaign.study.verdicts(), counted="runs")
 
 
-def as_dict(campaign: Campaign) -> dict[str, Any]:
+def against(campaign: Campaign, standing: Standing, extra: Extra) -> str:
+    """Say in words how the options compare with the reference; of many options the table says it alone."""
+    if extra.reference is None:
+        return ""
+    by_option = beside(standing, extra.reference)
+    if not by_option:
+        return f"{extra.reference} was left out: nothing can be compared with it."
+    others = {option: metrics for option, metrics in by_option.items() if option != extra.reference}
+    if not others or len(others) > MOST_REASONS:
+        return ""
+    said = (
+        f"{option} {_listed([_multiple(source, metrics[source.name]) for source in campaign.plan.sources])}"
+        for option, metrics in others.items()
+    )
+    return f"Beside {extra.reference}, {'; '.join(said)}."
+
+
+def _multiple(source: Source, found: Beside) -> str:
+    text = found.text()
+    if found.value is None:
+        return f"is not known in {source.name}"
+    if not found.relative:
+        return f"differs by {with_unit(text, source.metric.unit)} in {source.name}"
+    verb, how = MULTIPLE.get(source.kind, ("has", f"the {source.name}"))
+    same = how if source.kind in MULTIPLE else f"the same {source.name}"
+    return f"{verb} {same if text == '1' else f'{text} times {how}'}"
+
+
+def as_dict(campaign: Campaign, extra: Extra = NO_EXTRA) -> dict[str, Any]:
     """Return the standing of the study, and what only a bench knows, ready for JSON."""
     standing, sources = campaign.study.standing(), campaign.plan.sources
-    table = standing.table
+    table, runs = standing.table, raw_runs(campaign)
     return {
         **standing.as_dict(),
         "bench": {
-            "summary": sentence(table, sources),
+            "question": title(campaign) or question(campaign.plan),
+            "summary": summary(campaign, table),
             "runs_before": campaign.runs_before,
             "notes": campaign.unknowable(),
             "drift": campaign.drift(),
@@ -99,115 +212,81 @@ def as_dict(campaign: Campaign) -> dict[str, Any]:
                 }
                 for option in campaign.plan.options
             },
+            "reference": None if extra.reference is None else _reference(standing, extra.reference),
+            "stats": {
+                option: {source.name: stats_of(of_option, source.name) for source in sources}
+                for option, of_option in runs.items()
+            }
+            if extra.stats
+            else None,
+            "runs": runs,
         },
     }
 
 
-def as_rows(campaign: Campaign) -> list[list[str]]:
-    """Return the verdicts as a table of texts, with a header: option, verdict, why, metrics, runs."""
-    sources = campaign.plan.sources
-    table = verdicts(campaign)
+def _reference(standing: Standing, reference: str) -> dict[str, Any]:
+    return {
+        "option": reference,
+        "options": {
+            option: {metric: found.as_dict() for metric, found in metrics.items()}
+            for option, metrics in beside(standing, reference).items()
+        },
+    }
+
+
+def as_rows(campaign: Campaign, extra: Extra = NO_EXTRA) -> list[list[str]]:
+    """Return the verdicts as a table of texts, with a header: option, verdict, why, metrics, runs, and more."""
+    table, more = verdicts(campaign), columns_of(campaign, campaign.study.standing(), extra)
     units = [heading(metric.name, metric.unit) for metric in table.metrics]
-    rows = [["option", "verdict", "", *units, "runs"]]
-    sign = table.metrics[0].sign
-    order = sorted(
-        range(len(table.arms)), key=lambda k: (list(MARKS).index(table.verdicts[k]), -sign * table.estimates[k, 0])
-    )
-    for k in order:
-        why = reason(table, k, sources)
-        verdict = f"{MARKS[table.verdicts[k]]} {table.verdicts[k]}" + (f" by {table.rivals[k]}" if why else "")
-        cells = [table.value(k, column) for column in range(len(sources))]
-        rows.append([" ".join(table.arms[k].split()), verdict, why, *cells, str(int(table.counts[k]))])
+    rows = [["option", "verdict", "", *units, "runs", *(column.heading for column in more)]]
+    for k in front_first(table):
+        arm, why = table.arms[k], reason(table, k, campaign.plan.sources)
+        cells = [table.value(k, column) for column in range(len(table.metrics))]
+        added = [column.texts[arm] for column in more]
+        rows.append([" ".join(arm.split()), _verdict(table, k), why, *cells, str(int(table.counts[k])), *added])
     return rows
 
 
-def as_text(campaign: Campaign, form: str) -> str:
+def _verdict(table: VerdictTable, k: int) -> str:
+    verdict = table.verdicts[k]
+    linked = {"dominated": " by ", "same": " as "}.get(verdict)
+    return f"{MARKS[verdict]} {verdict}" + (f"{linked}{table.rivals[k]}" if linked and table.rivals[k] else "")
+
+
+def as_text(campaign: Campaign, form: str, extra: Extra = NO_EXTRA) -> str:
     """Return the result as json, csv or markdown."""
     if form == "json":
-        return json.dumps(as_dict(campaign), indent=2, allow_nan=False) + "\n"
+        return json.dumps(as_dict(campaign, extra), indent=2, allow_nan=False) + "\n"
     if form == "csv":
         out = io.StringIO()
-        rows_of_cells = ([cell(x) if isinstance(x, str) else x for x in row] for row in _flat(campaign))
+        rows_of_cells = ([cell(x) if isinstance(x, str) else x for x in row] for row in _flat(campaign, extra))
         csv.writer(out, lineterminator="\n").writerows(rows_of_cells)
         return out.getvalue()
-    header, *rows = ([markdown(text) for text in row] for row in as_rows(campaign))
-    return f"{markdown_table(header, rows)}\n\n{markdown(sentence(verdicts(campaign), campaign.plan.sources))}\n"
+    header, *rows = ([markdown(text) for text in row] for row in as_rows(campaign, extra))
+    said = [summary(campaign, verdicts(campaign)), against(campaign, campaign.study.standing(), extra)]
+    above = f"**{markdown(title(campaign))}**\n\n" if title(campaign) else ""
+    below = "".join(f"\n{markdown(text)}\n" for text in said if text)
+    return f"{above}{markdown_table(header, rows)}\n{below}"
 
 
-def _flat(campaign: Campaign) -> list[list[Any]]:
+def _flat(campaign: Campaign, extra: Extra) -> list[list[Any]]:
     """Return a row of plain values for each option, with a header; of a metric, its value and interval."""
-    columns = [f"{s.name}{what}" for s in campaign.plan.sources for what in ("", "_low", "_high")]
-    rows = [["option", "verdict", "rival", "reason", *columns, "runs"]]
-    said = as_dict(campaign)
-    for option in said["options"]:
-        numbers = [metric[end] for metric in option["estimates"].values() for end in ("value", "low", "high")]
-        why = said["bench"]["options"][option["option"]]["reason"]
-        rows.append([*(option[key] for key in ("option", "verdict", "rival")), why or "", *numbers, option["n"]])
-    return rows
-
-
-def as_html(campaign: Campaign) -> str:
-    """Return one page that needs nothing else: summary, picture, verdicts, commands, and what it rests on."""
-    rows = as_rows(campaign)
-    head = "".join(f"<th>{markup(cell)}</th>" for column, cell in enumerate(rows[0]) if column != 2)
-    kinds = {mark: verdict for verdict, mark in MARKS.items()}
-    body = "".join(
-        f'<tr class="{kinds[verdict[0]]}"><td>{markup(name)}</td>'
-        f"<td>{markup(verdict)}<small>{markup(why)}</small></td>"
-        + "".join(f"<td>{markup(cell)}</td>" for cell in numbers)
-        + "</tr>"
-        for name, verdict, why, *numbers in rows[1:]
-    )
-    table = verdicts(campaign)
-    commands = "".join(
-        f"<dt>{markup(option.name)}</dt><dd><code>{markup(option.command)}</code></dd>"
-        for option in campaign.plan.options
-    )
-    notes = [
-        *table.remarks,
-        *campaign.unknowable(),
-        *campaign.drift(),
-        *(f"{each.option} {each.reason}" for each in campaign.study.standing().withdrawn),
+    standing = campaign.study.standing()
+    table, more = standing.table, columns_of(campaign, standing, extra)
+    names = [f"{source.name}{what}" for source in campaign.plan.sources for what in ("", "_low", "_high")]
+    rows: list[list[Any]] = [
+        ["option", "verdict", "rival", "reason", *names, "runs", *(name for column in more for name in column.names)]
     ]
-    remarks = "".join(f"<p class='note'>{markup(note)}</p>" for note in notes if note)
-    so_far = " so far" if "undecided" in table.verdicts else ""
-    return PAGE.format(
-        title=f"Worth having{so_far}: {len(table.front)} of {len(table.arms)} options",
-        summary=markup(sentence(table, campaign.plan.sources)),
-        picture=picture("front", table),
-        head=head,
-        body=body,
-        guarantee=markup(str(table.guarantee)),
-        commands=commands,
-        remarks=remarks,
-    )
-
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>paretoscout bench: {title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.6rem; line-height: 1.3; margin-bottom: .3rem; }}
-p {{ max-width: 48rem; overflow-wrap: anywhere; }}
-svg {{ width: 100%; height: auto; background: white; }}
-.wide {{ overflow-x: auto; margin: 1.5rem 0; }}
-table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
-th, td {{ text-align: left; padding: .4rem 0 .4rem 1.2rem; border-bottom: 1px solid #8884; vertical-align: top; }}
-th:first-child, td:first-child {{ padding-left: 0; }}
-th:nth-child(n+3), td:nth-child(n+3) {{ text-align: right; white-space: nowrap; }}
-td small {{ display: block; }}
-tr.front {{ font-weight: 600; }} tr.dominated {{ opacity: .7; }}
-code {{ font-size: .9rem; overflow-wrap: anywhere; }} dt {{ font-weight: 600; margin-top: .5rem; }} dd {{ margin: 0; }}
-p.small, p.note {{ font-size: .9rem; opacity: .8; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>{summary}</p>
-{picture}
-<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
-{remarks}
-<p class="small">Guarantee: {guarantee}</p>
-<details><summary>Commands</summary><dl>{commands}</dl></details>
-</body></html>
-"""
+    for k, option in enumerate(table.as_dict()["options"]):
+        numbers = [
+            number
+            for metric in table.metrics
+            for number in rounded(
+                [option["estimates"][metric.name][end] for end in ("value", "low", "high")],
+                EXACT_DIGITS if metric.exact else DIGITS,
+            )
+        ]
+        why = reason(table, k, campaign.plan.sources)
+        added = [number for column in more for number in column.numbers[option["option"]]]
+        rows.append([*(option[key] for key in ("option", "verdict", "rival")), why, *numbers, option["n"], *added])
+    return rows

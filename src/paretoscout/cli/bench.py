@@ -4,32 +4,63 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
+import shlex
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..defaults import DELTA
-from ..errors import InvalidInput, MissingExtra
-from ..shown import lines, rough_span
+from ..errors import InvalidInput, MissingExtra, UnknownName
+from ..shown import counted, exact_span, line, lines, rough_span
 from .conventions import STORAGE, Exit, pairs, seconds
+from .progress import ProgressLines, undecided
 
 if TYPE_CHECKING:
     from ..algorithms.contract import Settings
-    from ..bench import Campaign, Plan, Progress
+    from ..bench import Campaign, Extra, Plan, Progress
+    from ..verdicts import VerdictTable
 
 FORMS = {".json": "json", ".csv": "csv", ".md": "markdown"}
 SPAN = "a duration such as 30s, 5m or 1h"
+#: How long a bench goes on unless told.
+USUAL_BUDGET, NO_BUDGET = "5m", "none"
+#: Seconds for which a live table may stay as it is.
+LONGEST_WAIT = 3.0
+#: Where the words of the command line are kept.
+WRITTEN = "paretoscout.bench.written"
 
 
-@click.command(short_help="Run real commands and prove which are worth having.")
+class _Remembered(click.Command):
+    """Keeps the command line, for the report to say how it was made."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words before they are read."""
+        ctx.meta[WRITTEN] = ["paretoscout", "bench", *map(_without_password, args)]
+        return super().parse_args(ctx, args)
+
+
+def _without_password(word: str) -> str:
+    return re.sub(r"(://[^:@/\s]*:)[^@/\s]*@", r"\1***@", word)
+
+
+@click.command(cls=_Remembered, short_help="Run real commands and prove which are worth having.")
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
-@click.option("-L", "variables", multiple=True, metavar="NAME=A,B,C", help="A variable: {NAME} in a command; repeat.")
+@click.option(
+    "-L",
+    "variables",
+    multiple=True,
+    metavar="NAME=A,B,C|NAME=FIRST..LAST[:STEP]",
+    help="A variable: {NAME} in a command; repeat.",
+)
 @click.option("-n", "--name", "names", multiple=True, help="Name of an option, in their order; repeat.")
 @click.option(
     "-m",
@@ -62,9 +93,15 @@ SPAN = "a duration such as 30s, 5m or 1h"
 @click.option("--timeout", metavar="DURATION", help="Longest that a command may take: 30s, 5m.")
 @click.option(
     "--budget",
-    metavar="RUNS|DURATION",
+    metavar="RUNS|DURATION|none",
     envvar="PARETOSCOUT_BUDGET",
-    help="End undecided after so many runs, or 10m.",
+    help=f"End undecided after so many runs, or 10m; none: no limit.  [default: {USUAL_BUDGET}; with --runs: none]",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run each option until it has N runs, not until all is decided; then say what these prove.",
 )
 @click.option(
     "--on-failure", type=click.Choice(["drop", "stop"]), default="drop", show_default=True, help="Of an option."
@@ -74,6 +111,9 @@ SPAN = "a duration such as 30s, 5m or 1h"
 @click.option("--seed", default=0, show_default=True, help="Of the algorithm's choices.")
 @click.option("--storage", envvar="PARETOSCOUT_STORAGE", help=f"Where runs are kept.  [default: {STORAGE}]")
 @click.option("--fresh", is_flag=True, help="Forget earlier runs of the same bench.")
+@click.option("--title", default="", metavar="QUESTION", help="Shown above table, picture and report.")
+@click.option("--reference", metavar="NAME", help="Also show each option as a multiple of this one.")
+@click.option("--stats", is_flag=True, help="Also show the least, median and largest value of the runs.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw the front: .png or .svg.")
 @click.option(
     "--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write a report that works offline."
@@ -93,8 +133,17 @@ def bench(**given: Any) -> None:
 
     Ctrl-C keeps all runs; the same command again goes on with them.
 
-    Exit code 0: every option has its verdict; 3: undecided at --budget; 4: --fail-if-dominated.
-    """
+    \b
+    Examples:
+      Is one command faster than another?
+        paretoscout bench 'python3 -c pass' 'python3 -S -c pass' -m time
+      Which compressor?
+        paretoscout bench -S -L tool=gzip,bzip2,xz '{tool} -c data > packed' -m time -m size@packed
+      Which value of a variable?
+        paretoscout bench -L level=1..9 'gzip -{level} -kf data' -m time -m size@data.gz
+
+    Exit code 0: every option has its verdict; 3: undecided at --budget or after --runs; 4: --fail-if-dominated.
+    """  # noqa: D301 - click wants the character itself
     try:
         with _ended_by_signals():
             sys.exit(_bench(given))
@@ -107,24 +156,41 @@ def _bench(given: dict[str, Any]) -> int:
     from ..bench import Campaign, report
     from . import show
 
-    plan, budget, storage = _plan(given), _budget(given["budget"]), given["storage"]
+    plan, storage = _plan(given), given["storage"]
+    budget = Budget.of(given["budget"], of_runs=given["runs"] is not None)
     _check_results(given, [option.name for option in plan.options])
     if given["fresh"]:
         plan.study("memory")  # what is wrong is said before anything is lost
         _forget(plan, storage)
-    campaign = Campaign(plan, storage, stop_on_failure=given["on_failure"] == "stop")
+    campaign = Campaign(plan, storage, stop_on_failure=given["on_failure"] == "stop", runs=given["runs"])
     screen = show.console()
-    interrupted = _work(campaign, budget, screen, quiet=given["as_json"])
+    interrupted = _work(campaign, budget, screen, live=screen.is_terminal and not given["as_json"])
     _report(campaign, screen, given)
+    _say_what_is_next(campaign, budget, storage, interrupted)
     if interrupted:
-        if storage != "memory":
-            click.echo("interrupted: the same command goes on from here", err=True)
         return Exit.INTERRUPTED
     table = report.verdicts(campaign)
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
     if any(verdicts.get(name, "dominated") == "dominated" for name in given["fail_if_dominated"]):
         return Exit.DOMINATED
     return Exit.DONE if campaign.decided else Exit.UNDECIDED
+
+
+def _say_what_is_next(campaign: Campaign, budget: Budget, storage: str | None, interrupted: bool) -> None:
+    """Say how to go on, and where what was measured is kept."""
+    if storage == "memory":
+        return
+    if interrupted:
+        click.echo("interrupted: the same command goes on from here", err=True)
+    elif not campaign.decided and budget(campaign.progress):
+        click.echo(f"{budget} is spent: the same command goes on from here (--budget none: no limit)", err=True)
+    elif not campaign.decided and campaign.runs is not None:
+        click.echo("undecided after --runs: without it the same command goes on until all is decided", err=True)
+    named = click.get_current_context().get_parameter_source("storage") == ParameterSource.COMMANDLINE
+    words = ["paretoscout", "status", "--name", campaign.study.name]
+    words += ["--storage", _without_password(str(storage))] if named else []
+    where = _without_password(storage or STORAGE)
+    click.echo(line(f"study {campaign.study.name} in {where}; to see it again: {shlex.join(words)}"), err=True)
 
 
 def _plan(given: dict[str, Any]) -> Plan:
@@ -159,6 +225,7 @@ def _plan(given: dict[str, Any]) -> Plan:
         stdin=None if given["stdin"] is None else str(Path(given["stdin"]).absolute()),
         timeout=None if given["timeout"] is None else seconds("--timeout", given["timeout"], SPAN, with_unit=True),
         use_features=given["features"],
+        title=given["title"],
     )
 
 
@@ -167,6 +234,8 @@ def _check_results(given: dict[str, Any], names: list[str]) -> None:
     for name in given["fail_if_dominated"]:
         if name not in names:
             raise InvalidInput(f"--fail-if-dominated must name an option, got {name!r}")
+    if given["reference"] is not None and given["reference"] not in names:
+        raise UnknownName("option in --reference:", given["reference"], names)
     for option, suffixes in (("export", tuple(FORMS)), ("picture", (".png", ".svg", ".pdf")), ("page", ())):
         for path in given[option] if option == "export" else filter(None, [given[option]]):
             if suffixes and path.suffix not in suffixes:
@@ -205,32 +274,48 @@ def _algorithm(text: str, features: bool) -> Settings:
     return record.settings(**{**usual, **settings})
 
 
-def _work(campaign: Campaign, budget: Callable[[Progress], bool], screen: Any, quiet: bool) -> bool:
-    """Run to the end, with a live table on a terminal; return whether Ctrl-C cut it short."""
-    from rich.live import Live
+def _work(campaign: Campaign, budget: Budget, screen: Any, live: bool) -> bool:
+    """Run to the end, with a live table or with lines on how far it is; return whether Ctrl-C cut it short."""
+    from ..bench import report
 
-    if campaign.runs_before:
-        what = "all was decided by" if campaign.decided else "going on with"
-        click.echo(f"{what} {campaign.runs_before:,} runs made before {_age(campaign)}(--fresh forgets them)", err=True)
+    if before := campaign.runs_before:
+        ended = campaign.decided if campaign.runs is None else not campaign.lacking()
+        what = "all was decided by" if campaign.decided and ended else "going on with" if not ended else "there are"
+        click.echo(f"{what} {counted(before, 'run')} made before {_age(campaign)}(--fresh forgets them)", err=True)
     for source in campaign.plan.sources:
         if source.metric.tolerance == 0:
             click.echo(f"note: metric {source.name} has no --eps: noise in it may keep options undecided", err=True)
     try:
-        if quiet or not screen.is_terminal:
-            for _ in campaign.steps(budget):
-                pass
+        if live:
+            _work_live(campaign, budget, screen)
             return False
-        with Live("first runs ...", console=screen, auto_refresh=False, transient=True) as live:
-            draw = _Seldom(lambda: live.update(_screen(campaign), refresh=True), 0.25)
-            for _ in campaign.steps(budget):
-                draw()
+        say = ProgressLines(lambda: report.verdicts(campaign), lambda: _to_go(campaign))
+        for _ in campaign.steps(budget):
+            say()
     except KeyboardInterrupt:
         return True
     return False
 
 
+def _work_live(campaign: Campaign, budget: Budget, screen: Any) -> None:
+    from rich.live import Live
+
+    with Live("first runs ...", console=screen, auto_refresh=False, transient=True) as live:
+        draw = _Seldom(lambda: live.update(_screen(campaign), refresh=True), 0.25)
+        for _ in campaign.steps(budget):
+            draw()
+
+
+def _to_go(campaign: Campaign) -> str:
+    """How many runs are left of those that were asked for, if somebody said how many."""
+    return "" if campaign.runs is None else f"{sum(campaign.lacking().values()):,} to go"
+
+
 class _Seldom:
-    """Calls a function, but only now and then: all calls together take a twentieth of the time."""
+    """Calls a function, but only now and then: all calls together take a twentieth of the time.
+
+    A call that took long is no reason to keep somebody waiting for more than LONGEST_WAIT.
+    """
 
     def __init__(self, call: Callable[[], Any], least: float) -> None:
         self.call, self.least, self.due, self.value = call, least, 0.0, None
@@ -240,7 +325,8 @@ class _Seldom:
         began = time.monotonic()
         if began >= self.due:
             self.value = self.call()
-            self.due = began + max(self.least, 20 * (time.monotonic() - began))
+            took = time.monotonic() - began
+            self.due = began + took + min(max(self.least, 20 * took), LONGEST_WAIT)
         return self.value
 
 
@@ -258,61 +344,120 @@ def _screen(campaign: Campaign) -> Any:
     from ..bench import report
     from . import show
 
-    table, progress = report.verdicts(campaign), campaign.progress
-    if table.counts.all():
-        runs = campaign.runs_ahead()
-        seconds = runs * progress.seconds / max(progress.runs, 1)
-        ahead = f"about {runs:,.0f} more runs, {rough_span(seconds)}" if math.isfinite(runs) else "very many more runs"
-        ahead = ahead if runs else "a few more runs, to know the values"
-    else:
-        ahead = f"{int((table.counts > 0).sum())} of {len(table.arms)} options measured for the first time"
-    return Group(show.verdict_table(table), Text(ahead, style="dim"))
+    table = report.verdicts(campaign)
+    head = [Text(line(report.title(campaign)), style="bold")] if report.title(campaign) else []
+    return Group(*head, show.verdict_table(table), Text(_ahead(campaign, table), style="dim"))
+
+
+def _ahead(campaign: Campaign, table: VerdictTable) -> str:
+    """Say what is left to do, and about how long it takes."""
+    if not table.counts.all():
+        return f"first runs: {int((table.counts == 0).sum())} of {len(table.arms)} options left"
+    if campaign.runs is not None:
+        return f"{undecided(table)}; {_in_time(campaign, sum(campaign.lacking().values()))}"
+    runs = campaign.runs_ahead()
+    if not math.isfinite(runs):
+        many = (
+            "very many more runs"
+            if all(map(math.isfinite, table.widths.flat))
+            else "too early to say how many more runs"
+        )
+        return f"{undecided(table)}; {many}"
+    return f"{undecided(table)}; " + (
+        f"about {_in_time(campaign, round(runs))}" if runs else "a few more runs, to know the values"
+    )
+
+
+def _in_time(campaign: Campaign, runs: int) -> str:
+    """So many more runs, and how long they take at the pace of those so far."""
+    seconds = runs * campaign.progress.seconds / max(campaign.progress.runs, 1)
+    return f"{counted(runs, 'more run')}, {rough_span(seconds)}"
 
 
 def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
-    from ..bench import report
-    from . import show
+    """Print what came out, and write it where it was asked for."""
+    from ..bench import Extra, page, report
 
-    table, sources = report.verdicts(campaign), campaign.plan.sources
+    extra = Extra(given["reference"], given["stats"])
     if given["as_json"]:
-        click.echo(report.as_text(campaign, "json"), nl=False)
+        click.echo(report.as_text(campaign, "json", extra), nl=False)
     else:
-        screen.print(show.verdict_table(table))
-        screen.print(report.sentence(table, sources), markup=False, soft_wrap=True)
-        for each in campaign.study.standing().withdrawn:
-            screen.print(lines(f"left out: {each.option}: {each.reason}"), style="yellow", markup=False, soft_wrap=True)
-        for note in [*campaign.unknowable(), *campaign.drift()]:
-            screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
-        done = campaign.progress
-        if 10 * done.short > done.runs > 0:
-            short = f"note: {done.short} of {done.runs} runs took no longer than their shell: times are uncertain"
-            screen.print(short, style="yellow", soft_wrap=True)
-        if done.busy:
-            screen.print(f"the machine was busy before {done.busy} of {done.runs} runs", style="dim")
+        _print(campaign, screen, extra)
     for path in given["export"]:
-        path.write_text(report.as_text(campaign, FORMS[path.suffix]), encoding="utf-8")
+        path.write_text(report.as_text(campaign, FORMS[path.suffix], extra), encoding="utf-8")
     if given["page"] is not None:
-        given["page"].write_text(report.as_html(campaign), encoding="utf-8")
+        command = shlex.join(click.get_current_context().meta[WRITTEN])
+        given["page"].write_text(page.as_html(campaign, extra, command), encoding="utf-8")
     if given["picture"] is not None:
         try:
             from .. import plots
 
-            plots.front(table, path=given["picture"])
+            plots.front(report.verdicts(campaign), path=given["picture"], title=report.title(campaign) or None)
         except MissingExtra as missing:
             click.echo(f"no picture: {missing}", err=True)
 
 
-def _budget(text: str | None) -> Callable[[Progress], bool]:
-    if text is None:
-        return lambda progress: False
-    if text.isdecimal():
-        return lambda progress: progress.runs >= int(text)
-    most, began = seconds("--budget", text, f"a number of runs, or {SPAN}", with_unit=True), time.monotonic()
-    return lambda progress: time.monotonic() - began + progress.ahead >= most
+def _print(campaign: Campaign, screen: Any, extra: Extra) -> None:
+    """Print the verdicts, what goes beside them, and what to know of them."""
+    from ..bench import columns_of, report
+    from ..verdicts import front_first
+    from . import show
+
+    table, standing = report.verdicts(campaign), campaign.study.standing()
+    if title := report.title(campaign):
+        screen.print(line(title), style="bold", markup=False, soft_wrap=True)
+    screen.print(show.verdict_table(table))
+    if more := columns_of(campaign, standing, extra):
+        options = [table.arms[k] for k in front_first(table)]
+        screen.print("", show.more_table(options, [(column.heading, column.texts) for column in more]), sep="\n")
+    for said in (report.summary(campaign, table), report.against(campaign, standing, extra)):
+        if said:
+            screen.print(line(said), markup=False, soft_wrap=True)
+    for each in standing.withdrawn:
+        screen.print(lines(f"left out: {each.option}: {each.reason}"), style="yellow", markup=False, soft_wrap=True)
+    for said in report.outlook(campaign):
+        screen.print(line(said), markup=False, soft_wrap=True)
+    for note in [*campaign.unknowable(), *campaign.drift()]:
+        screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
+    done = campaign.progress
+    if 10 * done.short > done.runs > 0:
+        short = f"{done.short:,} of {counted(done.runs, 'run')} took no longer than their shell: times are uncertain"
+        screen.print(f"note: {short}", style="yellow", soft_wrap=True)
+    if done.busy:
+        screen.print(f"the machine was busy before {done.busy:,} of {counted(done.runs, 'run')}", style="dim")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a bench ends, whatever is known by then; called with what has happened, it says whether that is so."""
+
+    runs: float = math.inf
+    seconds: float = math.inf
+    began: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, text: str | None, of_runs: bool = False) -> Budget:
+        """Read a number of runs, a duration, or none; who asks for so many runs of each gets them, unless told."""
+        text = (NO_BUDGET if of_runs else USUAL_BUDGET) if text is None else text.strip()
+        if text == NO_BUDGET:
+            return cls()
+        form = f"a number of runs, {SPAN}, or {NO_BUDGET}"
+        found = (
+            cls(runs=int(text)) if text.isdecimal() else cls(seconds=seconds("--budget", text, form, with_unit=True))
+        )
+        if found.runs == 0 or found.seconds == 0:
+            raise InvalidInput(f"--budget must be {form}, got {text!r}")
+        return found
+
+    def __call__(self, progress: Progress) -> bool:
+        return progress.runs >= self.runs or time.monotonic() - self.began + progress.ahead >= self.seconds
+
+    def __str__(self) -> str:
+        size = counted(int(self.runs), "run") if math.isfinite(self.runs) else exact_span(self.seconds)
+        return f"the budget of {size}"
 
 
 def _forget(plan: Any, storage: str | None) -> None:
-    from ..errors import UnknownName
     from ..storage import storage_of
 
     try:

@@ -6,22 +6,16 @@ import os
 import shlex
 import subprocess
 import sys
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import InvalidInput
-from ..shown import line
 from .conventions import Exit, seconds
 from .options import load, study_options
+from .progress import ProgressLines
 from .study import outcome_of
 
-if TYPE_CHECKING:
-    from ..study import Study
-
-#: A line on what is known, where nobody sees a table, after so many seconds.
-SAY_EVERY = 2.0
 PLACE = "{arm}"
 
 
@@ -62,7 +56,7 @@ def run(
         workers=workers,
         trials=trials,
         timeout=None if timeout is None else seconds("--timeout", timeout),
-        callback=_Progress(study),
+        callback=ProgressLines(study.verdicts),
         catch=MeasurementFailed if keep_going else (),
     )
     show.console().print(show.verdict_table(standing.table))
@@ -97,15 +91,3 @@ def measured(words: list[str], arm: str) -> dict[str, Any]:
     if not lines:
         raise MeasurementFailed(f"{shlex.join(argv)} must print METRIC=VALUE for each metric, got nothing")
     return outcome_of(lines[-1], f"what {shlex.join(argv)} printed")
-
-
-class _Progress:
-    """Says now and then how far it is."""
-
-    def __init__(self, study: Study) -> None:
-        self.study, self.said = study, time.monotonic()
-
-    def __call__(self, *_: Any) -> None:
-        if time.monotonic() - self.said >= SAY_EVERY:
-            click.echo(line(self.study.verdicts().tally()), err=True)
-            self.said = time.monotonic()

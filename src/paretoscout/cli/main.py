@@ -333,7 +333,9 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
 
     metrics = values.metrics(what["metrics"], eps=what["eps"])
     try:
-        table = analyze(read_csv(file), what["arm"], metrics, delta=what["delta"], goal=what["goal"])
+        table = analyze(
+            read_csv(file), what["arm"], metrics, delta=what["delta"], goal=values.goal(what.get("goal", "practical"))
+        )
     except ParetoscoutError as refused:
         return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))

@@ -39,6 +39,17 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 
 
+def more_table(options: Sequence[str], columns: Sequence[tuple[str, dict[str, str]]]) -> Table:
+    """What else there is of each option, below the verdicts: headings, and texts by option."""
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    grid.add_column("option", overflow="fold")
+    for title, _ in columns:
+        grid.add_column(plain(title), overflow="fold")
+    for option in options:
+        grid.add_row(plain(option), *(_cell(texts[option]) for _, texts in columns))
+    return grid
+
+
 def _cell(text: str) -> Text:
     """A cell of a table; a number of which no interval is known is grey."""
     shown = plain(text)

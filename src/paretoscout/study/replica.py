@@ -35,7 +35,7 @@ from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT
-from ..practical import Judge, Judgement, among, never_varied
+from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import exact_span
 from ..start import setup_of
@@ -54,6 +54,8 @@ OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
 
 #: What was measured is examined for noise that the guarantee does not allow for when there is so much more of it.
 EXAMINED_AFTER = 1.05
+#: By which factors eps may be larger so that all is decided, tried in turn.
+LARGER_EPS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0)
 #: Why an arm was withdrawn: its measurements failed, it broke a guard, somebody took it out.
 KINDS = ("failed", "guard", "by hand")
 
@@ -233,11 +235,8 @@ class Replica:
     def _unknown(self) -> str:
         """Say which numbers never varied, or are too small to be measured."""
         table = self.proven()
-        exact = np.array([metric.exact for metric in table.metrics])
-        still = never_varied(table.centres, table.widths, table.counts, exact)
-        bounds = np.zeros_like(still) if table.censored is None else table.censored
-        hidden = [metric.name for metric, so in zip(table.metrics, bounds.any(axis=0), strict=True) if so]
-        same = [metric.name for metric, so in zip(table.metrics, (still & ~bounds).any(axis=0), strict=True) if so]
+        hidden = [metric.name for metric, so in zip(table.metrics, table.below.any(axis=0), strict=True) if so]
+        same = [metric.name for metric, so in zip(table.metrics, table.never_varied.any(axis=0), strict=True) if so]
         said = [f"values of {', '.join(hidden)} that are too small to be measured"] if hidden else []
         if same:
             said.append(
@@ -250,6 +249,27 @@ class Replica:
     def judgement(self) -> Judgement | None:
         """The verdicts that people act on, if they were asked for; arms are numbered among those that are there."""
         return None if self.judge is None else self.judge.judgement
+
+    def with_larger_eps(self) -> VerdictTable | None:
+        """Return the verdicts with the least of some larger eps that decides all there is now; None: none does.
+
+        Whoever looked may choose it: what an algorithm eliminates and what its intervals say does not depend on eps.
+        """
+        if self.judge is None or not self.spec.metrics:
+            return None
+        said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
+        for factor in LARGER_EPS:
+            metrics = tuple(metric.times_eps(factor) for metric in self.spec.metrics)
+            eps = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
+            judged = judge(said, eps, self.session.setup.exact, self._censored())
+            if judged.decided:
+                table = self.proven()
+                asked = replace(self.asked_of(self.seated), metrics=metrics)
+                tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
+                return replace(table, metrics=metrics, guarantee=replace(table.guarantee, tolerated=tolerated)).judged(
+                    judged
+                )
+        return None
 
     @property
     def stuck(self) -> bool:

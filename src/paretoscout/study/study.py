@@ -404,6 +404,11 @@ class Study:
         with self.log.reading() as replica:
             return replica.exhausted
 
+    def with_larger_eps(self) -> VerdictTable | None:
+        """Return the verdicts with a larger eps, if all would be decided by now; it may be chosen after looking."""
+        with self.log.reading() as replica:
+            return replica.with_larger_eps()
+
     @property
     def stuck(self) -> bool:
         """Whether something is undecided, and more measurements are of no use."""
