@@ -297,8 +297,10 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
     if given["picture"] is not None:
         try:
             from .. import plots
+            from ..plots.data import LEFT_EARLY
 
-            plots.front(table, path=given["picture"])
+            drifted = [f"{note}." for note in campaign.drift()]
+            plots.front(table, path=given["picture"], notes=[*drifted, LEFT_EARLY] if drifted else ())
         except MissingExtra as missing:
             click.echo(f"no picture: {missing}", err=True)
 

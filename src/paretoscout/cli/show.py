@@ -14,7 +14,7 @@ from ..shown import line
 from ..simulation.results import HEADINGS, Summary
 from ..verdicts import ABOUT, VerdictTable, cells, front_first, headings
 
-_STYLES = {"front": "bold green", "undecided": "yellow", "dominated": "dim"}
+_STYLES = {"front": "bold green", "same": "green", "undecided": "yellow", "dominated": "dim"}
 
 
 def console() -> Console:
