@@ -390,7 +390,7 @@ def test_a_picture_says_that_values_drifted(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("paretoscout.plots.front", lambda table, path, notes: said.extend(notes))
     bench(*drawn("--picture", "out.png", "--budget", "3"))
     assert said == [
-        "time drifted by +9%.",
+        "Time drifted by +9%.",
         "Options that left early show values of an earlier time than the others.",
     ]
 

@@ -299,7 +299,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
             from .. import plots
             from ..plots.data import LEFT_EARLY
 
-            drifted = [f"{note}." for note in campaign.drift()]
+            drifted = [f"{note[0].upper()}{note[1:]}." for note in campaign.drift()]
             plots.front(table, path=given["picture"], notes=[*drifted, LEFT_EARLY] if drifted else ())
         except MissingExtra as missing:
             click.echo(f"no picture: {missing}", err=True)
