@@ -638,3 +638,17 @@ def test_pyplot_is_never_used() -> None:
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_marker_in_the_best_corner_hides_the_arrow_there() -> None:
+    for estimates, shown in (([[0, 0], [1, 1]], False), ([[0, 1], [1, 0]], True)):
+        figure = plots.front(table(estimates, "uu", two(), 0.0))
+        (arrow,) = [text for text in figure.axes[0].texts if "better" in text.get_text()]
+        assert arrow.get_visible() == shown
+
+
+def test_nothing_to_show_is_said() -> None:
+    for metrics in (two(), two()[:1]):
+        figure = plots.front(table(np.zeros((2, len(metrics))), "uu", metrics, INF))
+        assert "nothing to show yet" in [text.get_text() for text in figure.axes[0].texts]
+        assert "Not measured enough to be shown: arm 1, arm 2." in below(figure)

@@ -117,14 +117,18 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
         axes.fill(*np.vstack([data.stairs, corner]).T, color=SHADE, linewidth=0, zorder=0)
         axes.plot(*data.stairs.T, color=BLUE, linewidth=1.3, zorder=4)
     fit = [_fits(data.axes, box) for box in data.boxes]
-    most = 2 * sum(fit) > sum(box.known for box in data.boxes)
+    most = 2 * sum(fit) >= sum(box.known for box in data.boxes)
     boxed = [fits and most for fits in fit]  # where most are too large, all look alike
     for box, whole in zip(data.boxes, boxed, strict=True):
         (_draw_box if whole else _draw_lines)(axes, data.axes, box)
     _markers(axes, data.boxes, [box.centre for box in data.boxes])
     better = _better(axes, data.axes)
     _surround(figure, axes, data, title, _caption(data, boxed), [*notes, *_names_left(expected)])
-    left = _name_arms(axes, data, boxed, np.array([better.get_window_extent().extents]))
+    arrow = better.get_window_extent()
+    reach = arrow.padded(6 * figure.dpi / 72)
+    if any(reach.contains(*axes.transData.transform(box.centre)) for box in data.boxes):
+        better.set_visible(False)  # a marker is there; the labels of the axes say it, too
+    left = _name_arms(axes, data, boxed, np.array([arrow.extents]))
     # The note makes the picture taller and leaves the axes as they are: the names find the same places again.
     return _plane(data, title, notes, left) if unnamed is None and left != expected else figure
 
@@ -241,7 +245,7 @@ def _markers(axes: Axes, boxes: Sequence[Box], points: Sequence[tuple[float, ...
 
 def _greyed(marker: dict[str, Any]) -> dict[str, Any]:
     colours = {"color": PALE, "facecolor": PALE, "edgecolor": "white"}
-    return {key: colours.get(key, value) for key, value in marker.items()}
+    return {**marker, **{key: colour for key, colour in colours.items() if key in marker}, "s": 1.4 * marker["s"]}
 
 
 def _better(axes: Axes, shown: Sequence[Axis]) -> Text:
@@ -343,15 +347,17 @@ def _surround(
     below = [caption, " ".join(dict.fromkeys([*data.notes, *notes]))]
     if data.hidden:
         n = len(data.hidden) + len(data.axes)
-        below.append(
-            f"Shown: {len(data.axes)} of {n} metrics. In {', '.join(data.hidden)}, options of the front may be better "
-            "than they look here."
-        )
+        some = "options of the front" if any(box.verdict == "front" for box in data.boxes) else "options"
+        missing = f"In {', '.join(data.hidden)}, {some} may be better than they look here."
+        below.append(f"Shown: {len(data.axes)} of {n} metrics. {missing}")
     if data.unmeasured:
         below.append(f"Not measured enough to be shown: {listed(data.unmeasured, 12)}.")
     counted = f"{data.title}; {data.counted}" if title else data.counted
     above = f"{counted}. Guarantee: {data.guarantee}"
     legend = _legend(axes) if data.boxes else None
+    if not data.boxes:
+        axes.set(xticks=[], yticks=[])
+        axes.text(0.5, 0.5, "nothing to show yet", transform=axes.transAxes, ha="center", color=GREY)
     _fit_labels(figure, axes)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
