@@ -447,6 +447,17 @@ def test_verdicts_are_the_truth(folder: Path) -> None:
     assert (folder / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_says_that_values_drifted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Campaign, "drift", lambda self: ["time drifted by +9%"])
+    monkeypatch.setattr("paretoscout.plots.front", lambda table, path, notes: said.extend(notes))
+    bench(*drawn("--picture", "out.png", "--budget", "3"))
+    assert said == [
+        "Time drifted by +9%.",
+        "Options that left early show values of an earlier time than the others.",
+    ]
+
+
 def test_verdicts_are_right_as_often_as_stated(folder: Path) -> None:
     """Twelve benches of real commands that are hard to tell apart, at delta 0.2.
 

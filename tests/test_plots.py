@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from paretoscout import plots
+from paretoscout.diagnostics import Concern
 from paretoscout.errors import InvalidInput, MissingExtra, UnknownName
 from paretoscout.guarantee import Guarantee
 from paretoscout.plots.data import spans
@@ -22,20 +25,29 @@ INF = float("inf")
 
 
 def table(
-    estimates: Any, verdicts: str, metrics: list[Metric], radii: Any = 0.1, arms: list[str] | None = None
+    estimates: Any,
+    verdicts: str,
+    metrics: list[Metric],
+    radii: Any = 0.1,
+    arms: list[str] | None = None,
+    **more: Any,
 ) -> VerdictTable:
-    """A table whose verdicts are given by letters: f, d, u."""
-    words = {"f": "front", "d": "dominated", "u": "undecided"}
+    """A table whose verdicts are given by letters: f, s, d, u."""
+    words = {"f": "front", "s": "same", "d": "dominated", "u": "undecided"}
     values = np.array(estimates, dtype=float)
+    given: dict[str, Any] = {
+        "rivals": (None,) * len(values),
+        "guarantee": Guarantee("front", 0.95, (), ("sigma given",)),
+        **more,
+    }
     return VerdictTable(
         arms=tuple(arms or [f"arm {k + 1}" for k in range(len(values))]),
         metrics=tuple(metrics),
         verdicts=tuple(words[letter] for letter in verdicts),
-        rivals=(None,) * len(values),
         centres=values,
         widths=np.broadcast_to(np.array(radii, dtype=float), values.shape),
         counts=np.full(len(values), 10),
-        guarantee=Guarantee("front", 0.95, (), ("sigma given",)),
+        **given,
     )
 
 
@@ -147,7 +159,7 @@ def test_boxes() -> None:
     )
     assert (second.arm, second.verdict, second.low, second.high) == ("arm 2", "undecided", (2, 0.5), (4, 1.5))
     assert (data.unmeasured, data.hidden) == ((), ())
-    assert data.title == "1 front, 1 undecided; 20 samples"
+    assert (data.title, data.counted) == ("1 of 2 options is on the front, 1 is undecided", "20 samples")
 
 
 def test_unknown_estimates_are_listed_and_not_drawn() -> None:
@@ -198,7 +210,7 @@ def test_three_metrics() -> None:
     data = plots.front_data(three, x="z", y="x")
     assert data.boxes[0].centre == (3, 1)
     assert data.hidden == ("y",)
-    assert data.title == "z and x (2 of 3 metrics): 2 front; 20 samples"
+    assert data.title == "2 of 2 options are worth having"
     assert plots.front_data(three, y="x").boxes[0].centre == (2, 1)
     assert plots.front_data(three, x="y").boxes[0].centre == (2, 1)
     # arm 1 is beaten in x and y and owes its verdict to z: no step of these stairs
@@ -283,15 +295,207 @@ def test_spans() -> None:
 
 def rectangles(figure: Any) -> dict[str, Any]:
     """Where the arms' names are."""
-    from matplotlib.text import Text
-
     # Not the extent of the annotation, which has the line to the arm in it.
     return {text.get_text(): Text.get_window_extent(text) for text in figure.axes[0].texts if text.get_zorder() == 9}
+
+
+def below(figure: Any) -> str:
+    """What the picture says below its axes, in one line."""
+    frame = figure.axes[0].get_window_extent()
+    return " ".join(
+        text.get_text().replace("\n", " ") for text in figure.texts if text.get_window_extent().y1 < frame.y0
+    )
+
+
+def written(figure: Any) -> list[Text]:
+    """All texts that are drawn."""
+    axes = figure.axes[0]
+    ticks = [
+        tick.label1
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in axis.get_major_ticks()
+        if min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    ]
+    labels = [axes.xaxis.label, axes.yaxis.label]
+    found = [*figure.texts, *axes.texts, *axes.get_legend().get_texts(), *ticks, *labels]
+    return [text for text in found if text.get_text()]
+
+
+def markers(figure: Any, *labels: str) -> list[list[float]]:
+    """Where the markers are, by their entries in the legend; those of options without an interval begin with _."""
+    wanted = [drawn for drawn in figure.axes[0].collections if drawn.get_label() in labels]
+    return sorted(point for drawn in wanted for point in drawn.get_offsets().tolist())
 
 
 def apart(figure: Any) -> bool:
     boxes = list(rectangles(figure).values())
     return not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+MILLISECONDS = Metric("time", "min", eps="5%", unit="ms")
+RATE = Metric("rate", bounds=(0.0, 1.0))
+
+
+def uneven() -> VerdictTable:
+    """Times on a log scale, whose intervals are uneven, and rates, whose intervals end at their bounds."""
+    centres = [[np.log(30), 0.5], [np.log(60), 0.97], [np.log(300), 0.02], [np.log(700), 0.6]]
+    return table(centres, "fsud", [MILLISECONDS, RATE], [[0.2, 0.1]])
+
+
+@pytest.mark.parametrize(("x", "y"), [("time", "rate"), ("rate", "plain"), ("plain", "time")])
+def test_markers_and_boxes_stand_where_the_table_says(x: str, y: str) -> None:
+    two_metrics = uneven()
+    centres = np.column_stack([two_metrics.centres, [3.0, -4.0, 5.0, 0.0]])
+    shown = table(centres, "fsud", [MILLISECONDS, RATE, Metric("plain")], [[0.2, 0.1, 0.5]])
+    figure = plots.front(shown, x=x, y=y)
+    columns = [[metric.name for metric in shown.metrics].index(name) for name in (x, y)]
+    legend = ["front", "same as another, within eps", "undecided", "dominated"]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == legend
+    for k, entry in enumerate(legend):
+        assert markers(figure, entry) == [pytest.approx(shown.estimates[k, columns].tolist())]
+    drawn = [patch.get_xy() for patch in figure.axes[0].patches if patch.get_zorder() > 0]
+    assert len(drawn) == 4
+    for k, corners in enumerate(drawn):
+        assert corners.min(axis=0) == pytest.approx(shown.low[k, columns])
+        assert corners.max(axis=0) == pytest.approx(shown.high[k, columns])
+    if x == "time":
+        lows, highs = (end[:, 0] - shown.estimates[:, 0] for end in (shown.low, shown.high))
+        assert (highs > -lows).all()  # uneven indeed
+        assert figure.axes[0].get_xscale() == "log"
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_markers_and_lines_of_one_metric_stand_where_the_table_says(column: int) -> None:
+    both = uneven()
+    one = table(both.centres[:, [column]], "fsud", [both.metrics[column]], both.widths[:, [column]])
+    figure = plots.front(one)
+    rows = {text.get_text(): at for at, text in enumerate(figure.axes[0].get_yticklabels())}
+    expected = sorted([float(one.estimates[k, 0]), rows[arm]] for k, arm in enumerate(one.arms))
+    legend = ["front", "same as another, within eps", "undecided", "dominated"]
+    assert markers(figure, *legend) == [pytest.approx(point) for point in expected]
+    drawn = [line for line in figure.axes[0].lines if line.get_zorder() > 0]
+    lines = {int(line.get_ydata()[0]): line.get_xdata() for line in drawn}
+    for k, arm in enumerate(one.arms):
+        assert lines[rows[arm]] == pytest.approx([one.low[k, 0], one.high[k, 0]])
+
+
+def test_without_an_interval_the_mean_so_far_is_shown_in_grey() -> None:
+    # of the third metric of the second option nothing is known
+    seen = np.array([[np.log(40), 0.5], [np.log(50), 0.9], [np.nan, 0.7]])
+    radii = [[0.1, 0.1], [INF, 0.1], [INF, INF]]
+    begun = table([[np.log(40), 0.5], [0, 0.9], [0, 0]], "fuu", [MILLISECONDS, RATE], radii, seen=seen)
+    assert begun.value(1, 0) == "≈ 50"
+    figure = plots.front(begun)
+    assert markers(figure, "front") == [pytest.approx([40, 0.5])]
+    assert markers(figure, "_undecided") == [pytest.approx([50, 0.9])]
+    assert markers(figure, "undecided") == []
+    (grey,) = [drawn for drawn in figure.axes[0].collections if drawn.get_label() == "_undecided"]
+    red, green, blue, _ = grey.get_facecolor()[0]
+    assert red == green == blue
+    entries = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert entries == ["front", "undecided", "grey: mean so far, no interval yet"]
+    assert "Not measured enough to be shown: arm 3." in below(figure)
+
+
+def test_a_value_too_small_to_be_measured_stands_at_its_upper_end() -> None:
+    censored = np.array([[False, False], [True, False]])
+    small = table([[30, 1], [5, 2]], "ff", two("min", "min"), [[1, 0.1], [INF, 0.1]], censored=censored)
+    assert small.value(1, 0) == "< 5"
+    figure = plots.front(small)
+    assert markers(figure, "front") == [[5, 2], [30, 1]]
+    assert "Too small to be measured, so smaller than shown: x of arm 2." in below(figure)
+    assert "Arrows" in below(figure)
+
+
+def test_an_option_that_is_hardly_known_leaves_room_for_the_others() -> None:
+    centres = [[30, 20], [50, 15], [70, 12], [60, 18], [55, 16]]
+    for wide in ([9, 60], [60, 0.5], [18, 3.2]):
+        figure = plots.front(table(centres, "fffdu", two("min", "min"), [[2, 0.5]] * 4 + [wide]))
+        axes = figure.axes[0]
+        whole = axes.get_window_extent()
+        for patch in axes.patches:
+            if patch.get_zorder() > 0:
+                extent = patch.get_window_extent()
+                assert extent.width * extent.height < 0.25 * whole.width * whole.height
+        assert axes.get_xlim()[1] - axes.get_xlim()[0] < 2 * 40
+        assert axes.get_ylim()[1] - axes.get_ylim()[0] < 2 * 8
+        assert ("Arrows" in below(figure)) == (wide != [18, 3.2])  # which is within the axes, but large
+
+
+def test_bounded_axes_show_nothing_beyond_the_bounds() -> None:
+    axis = plots.front_data(table([[0.01, 1], [1.0, 2]], "fd", [RATE, Metric("y")], 0.3)).axes[0]
+    assert -0.05 < axis.low < 0
+    assert 1 < axis.high < 1.05
+    assert not axis.log
+
+
+def test_log_axes_have_plain_numbers() -> None:
+    times = table(np.log([[3, 1], [30, 2], [300, 3]]), "ffd", [MILLISECONDS, Metric("y", eps="1%")])
+    figure = plots.front(times)
+    assert figure.axes[0].get_xscale() == "log"
+    ticks = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert {"3", "10", "30", "100", "300"} <= set(ticks)
+    assert figure.axes[0].get_yscale() == "linear"  # 1 to 3
+
+
+def test_numbers_of_an_axis_are_all_short_or_all_in_full() -> None:
+    figure = plots.front(table([[1000001, 2e6], [1000003, 5e6]], "ff", two(), 0.1))
+    assert "1,000,002" in {text.get_text() for text in figure.axes[0].get_xticklabels()}
+    assert "3M" in {text.get_text() for text in figure.axes[0].get_yticklabels()}
+
+
+def test_values_of_different_times_are_said_to_be() -> None:
+    drift = Concern("drift", "x", (), {"values": 40.0, "with order": 0.7})
+    drifting = table([[3, 3], [2, 2], [4, 1]], "fdu", two(), concerns=(drift,), rivals=(None, "arm 1", None))
+    assert "Values change as time goes on (x). Options that left early show values of an earlier" in below(
+        plots.front(drifting)
+    )
+    nobody_left = table([[3, 3], [2, 2]], "uu", two(), concerns=(drift,))
+    assert "earlier" not in below(plots.front(nobody_left))
+    stale = table([[3, 3], [4, 4]], "fd", two(), rivals=(None, "arm 1"))
+    assert stale.contradicted == ("arm 1", "arm 2")
+    assert "contradict the verdicts of arm 1, arm 2, which rest on earlier values." in below(plots.front(stale))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "name"), [(1, "program=zstd,level={},threads=8,window=27"), (2, "x" * 38 + "{:02}"), (3, "option {}")]
+)
+def test_no_text_is_cut_off(metrics: int, name: str) -> None:
+    shown = [
+        Metric("time until the first byte of an answer arrives", "min", unit="milliseconds"),
+        Metric("size of the compressed file in the bucket of the store", "min", unit="kibibytes"),
+        Metric("rss", "min"),
+    ][:metrics]
+    upto = tuple((metric.name, "0.5 " + metric.unit) for metric in shown)
+    assumed = ("normal noise, variance unknown", "noise the same for all options", "u" * 200)
+    share = np.linspace(0, 1, 12)
+    estimates = np.column_stack([30 + 300 * share, 20 + 100 * (1 - share) ** 2, share])[:, :metrics]
+    radii = np.tile([10.0, 3.0, 0.1], (12, 1))[:, :metrics]
+    radii[4] *= 50
+    hard = table(
+        estimates,
+        "fdsufsfufdud",
+        shown,
+        radii,
+        [name.format(k) for k in range(12)],
+        guarantee=Guarantee("front", 0.95, upto, assumed),
+    )
+    title = "Which settings of the compressor are worth having for the nightly runs on all of our machines? " * 2
+    figure = plots.front(hard, title=title)
+    figure.draw_without_rendering()  # only now the legend is in its place
+    sheet = figure.bbox
+    texts = written(figure)
+    assert len(texts) > 20
+    for text in texts:
+        box = Text.get_window_extent(text)  # without the line to an option
+        assert min(box.x0, box.y0) >= 0, text
+        assert box.x1 <= sheet.x1, text
+        assert box.y1 <= sheet.y1, text
+    names = list(rectangles(figure)) if metrics > 1 else [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert {name.replace("\n", "") for name in names} == set(hard.arms)
+    # texts above, axes and texts below do not lie on each other
+    blocks = sorted(text.get_window_extent().extents[[1, 3]].tolist() for text in figure.texts)
+    assert all(lower[1] <= upper[0] for lower, upper in itertools.pairwise(blocks))
 
 
 @pytest.mark.parametrize("size", [0.05, 0.5, 3.0])
@@ -316,7 +520,7 @@ def test_names_without_room_are_counted() -> None:
     figure = plots.front(table(points, "d" * 300, two()))
     named = len(rectangles(figure))
     assert 0 < named <= 40
-    assert f"no room for {300 - named} more names" in {text.get_text() for text in figure.axes[0].texts}
+    assert f"No room for {300 - named} more names." in below(figure)
     assert apart(figure)
 
 
@@ -351,15 +555,34 @@ def test_other_kinds_of_file_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_header_says_what_is_promised_and_what_is_missing() -> None:
+def test_texts_say_what_is_promised_and_what_is_missing() -> None:
     metrics = [*two(), Metric("z", "min")]
-    figure = plots.front(table([[1, 2, 3], [4, 5, 6], [0, 0, 0]], "ffu", metrics, [[1], [1], [INF]]), title="Mine")
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "Mine" in texts
-    (notes,) = [text for text in texts if "Guarantee" in text]
-    assert "all verdicts right with probability 95% (sigma given)" in notes
-    assert "Not shown: z" in notes
-    assert "arm 3" in notes
+    three = table([[1, 2, 3], [4, 5, 6], [0, 0, 0]], "ffu", metrics, [[1], [1], [INF]])
+    title, promised, *rest = [text.get_text() for text in plots.front(three, title="Mine", notes=["It rained."]).texts]
+    assert title == "Mine"
+    assert promised == (
+        "2 of 3 options are on the front, 1 is undecided; 30 samples. "
+        "Guarantee: all verdicts right with probability 95% (sigma given)"
+    )
+    assert "Shown: 2 of 3 metrics. In z, options of the front may be better than they look here." in rest
+    assert "Not measured enough to be shown: arm 3." in rest
+    assert "It rained." in rest
+    title, promised, *_ = [text.get_text() for text in plots.front(three).texts]
+    assert title == "2 of 3 options are on the front, 1 is undecided"
+    assert promised.startswith("30 samples. Guarantee: ")
+
+
+def test_what_is_drawn_is_explained_below() -> None:
+    said = below(plots.front(table([[1, 2], [2, 1]], "fd", two())))
+    assert "Boxes around markers: where the true values are likely to be." in said
+    assert "Grey area: worse in both metrics than an option of the front." in said
+    assert "Arrows" not in said
+    said = below(plots.front(table([[1], [2]], "fd", [Metric("x")])))
+    assert "Lines around markers" in said
+    assert "Grey area: worse than the best option." in said
+    said = below(plots.front(table([[1, 2], [2, 1]], "uu", two(), INF, seen=np.array([[1.0, 2], [2, 1]]))))
+    assert "markers" not in said
+    assert "Grey" not in said
 
 
 def test_awkward_names_are_written_as_they_are(tmp_path: Path) -> None:
@@ -368,7 +591,7 @@ def test_awkward_names_are_written_as_they_are(tmp_path: Path) -> None:
         table([[1, 4], [2, 3], [3, 2], [4, 1]], "ffud", [Metric("$x$ and $"), Metric("y%")], arms=names),
         path=tmp_path / "odd.svg",
     )
-    assert set(rectangles(figure)) == {*names[:3], names[3][:31] + "…"}
+    assert set(rectangles(figure)) == {*names[:3], "a very long name that nobody\nwould want to see in full"}
     plots.front(table([[1], [2], [3], [4]], "ddfd", [Metric("$x")], arms=names), path=tmp_path / "list.png")
     plots.compare([result("$p$ $"), result("_q")], path=tmp_path / "compare.png")
 
@@ -415,3 +638,17 @@ def test_pyplot_is_never_used() -> None:
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_marker_in_the_best_corner_hides_the_arrow_there() -> None:
+    for estimates, shown in (([[0, 0], [1, 1]], False), ([[0, 1], [1, 0]], True)):
+        figure = plots.front(table(estimates, "uu", two(), 0.0))
+        (arrow,) = [text for text in figure.axes[0].texts if "better" in text.get_text()]
+        assert arrow.get_visible() == shown
+
+
+def test_nothing_to_show_is_said() -> None:
+    for metrics in (two(), two()[:1]):
+        figure = plots.front(table(np.zeros((2, len(metrics))), "uu", metrics, INF))
+        assert "nothing to show yet" in [text.get_text() for text in figure.axes[0].texts]
+        assert "Not measured enough to be shown: arm 1, arm 2." in below(figure)

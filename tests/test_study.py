@@ -1362,10 +1362,18 @@ def test_the_outlook_shrinks_and_is_about_right() -> None:
 
 def test_pictures_can_be_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    study = new()
-    play(study, 12)
-    study.plot_front(tmp_path / "front.png")
+    study = new(name="bench-1a2b")
+    play(study)
+    figure = study.plot_front(tmp_path / "front.png")
     assert (tmp_path / "front.png").stat().st_size > 1000
+    assert figure.texts[0].get_text() == "2 of 3 options are worth having"
+    assert not [text for text in figure.texts if "bench-1a2b" in text.get_text()]
+    titled = new(title="Which model is worth its price?")
+    play(titled)
+    question, answer, *_ = [text.get_text() for text in titled.plot_front().texts]
+    assert question == "Which model is worth its price?"
+    assert answer.startswith("2 of 3 options are worth having; ")
+    assert titled.plot_front(title="Mine").texts[0].get_text() == "Mine"
 
 
 # Finished tables

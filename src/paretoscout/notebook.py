@@ -11,7 +11,7 @@ from .errors import MissingExtra
 from .shown import markup
 
 #: How the rows of a table look, by verdict; colours are those of the notebook, light or dark.
-LOOKS = {"front": "font-weight: 600", "dominated": "opacity: 0.65"}
+LOOKS = {"front": "font-weight: 600", "same": "opacity: 0.85", "dominated": "opacity: 0.65"}
 #: Texts are on the left and may be broken, numbers are on the right and may not.
 TEXT, NUMBER = (
     f"vertical-align: top; padding: 0.25em 1.5em 0.25em 0; {how}"

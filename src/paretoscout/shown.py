@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 #: The mark of each verdict, in the order in which options are listed.
-MARKS = {"front": "★", "same": "=", "undecided": "◌", "dominated": "×"}
+MARKS = {"front": "★", "same": "≡", "undecided": "◌", "dominated": "×"}
 #: What makes a spreadsheet take a cell for a formula.
 FORMULA = ("=", "+", "-", "@")
 MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w)")

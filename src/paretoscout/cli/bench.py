@@ -391,8 +391,15 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
     if given["picture"] is not None:
         try:
             from .. import plots
+            from ..plots.data import LEFT_EARLY
 
-            plots.front(report.verdicts(campaign), path=given["picture"], title=report.title(campaign) or None)
+            drifted = [f"{note[0].upper()}{note[1:]}." for note in campaign.drift()]
+            plots.front(
+                report.verdicts(campaign),
+                path=given["picture"],
+                title=report.title(campaign) or None,
+                notes=[*drifted, LEFT_EARLY] if drifted else (),
+            )
         except MissingExtra as missing:
             click.echo(f"no picture: {missing}", err=True)
 

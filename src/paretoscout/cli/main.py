@@ -333,9 +333,8 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
 
     metrics = values.metrics(what["metrics"], eps=what["eps"])
     try:
-        table = analyze(
-            read_csv(file), what["arm"], metrics, delta=what["delta"], goal=values.goal(what.get("goal", "practical"))
-        )
+        goal = values.goal(what.get("goal", "practical"))
+        table = analyze(read_csv(file), what["arm"], metrics, delta=what["delta"], goal=goal)
     except ParetoscoutError as refused:
         return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))

@@ -185,7 +185,10 @@ def explain(arm: str, as_json: bool, storage: str, name: str) -> None:
 @click.option("-y", metavar="METRIC", help="Metric on the y axis. [default: the second]")
 @study_options
 def plot(out: Path, x: str | None, y: str | None, storage: str, name: str) -> None:
-    """Draw each option with its confidence box, and the front as a staircase."""
+    """Draw each option with its intervals as `status` shows them, and the front as a staircase.
+
+    A picture has two metrics: of more, choose with -x and -y. With one metric, it is a list.
+    """
     from . import show
 
     show.writable(out)

@@ -10,6 +10,7 @@ figure: no backend, no pyplot, no global style. The `*_data` functions give the 
 """
 
 from .data import box_data, front_data, regret_data
-from .figures import compare, front, regret, regret_curves, samples
+from .figures import compare, regret, regret_curves, samples
+from .picture import front
 
 __all__ = ["box_data", "compare", "front", "front_data", "regret", "regret_curves", "regret_data", "samples"]

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from ..verdicts import VerdictTable
 
 
+#: A log axis suits estimates of which the largest is so many times the smallest: compared by ratios, by differences.
+LOG_RELATIVE, LOG_LINEAR = 10.0, 20.0
+#: An interval that reaches further than this share of the distance between all estimates may go beyond the picture.
+WIDEST = 0.4
+LEFT_EARLY = "Options that left early show values of an earlier time than the others."
+
+
 @dataclass(frozen=True)
 class Axis:
     """One metric as an axis of the figure. `low` and `high` are its ends."""
@@ -34,6 +41,12 @@ class Axis:
         named = heading(self.metric.name, self.metric.unit)
         return f"{named}, {'higher' if self.metric.direction == 'max' else 'lower'} is better"
 
+    def share(self, low: float, high: float) -> float:
+        """Return which share of the axis lies between two of its values."""
+        if self.log:
+            return float(np.log(high / low) / np.log(self.high / self.low))
+        return (high - low) / (self.high - self.low)
+
     @property
     def worst(self) -> float:
         """The end where nobody wants to be."""
@@ -42,13 +55,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Box:
-    """An arm that was measured: its estimates and its confidence box, one number per axis."""
+    """An arm that was measured: its estimates and its intervals as in the table, one number per axis."""
 
     arm: str
     verdict: str
-    centre: tuple[float, ...]
-    low: tuple[float, ...]
+    centre: tuple[float, ...]  # the estimates; where there is no interval yet, the means so far
+    low: tuple[float, ...]  # infinite: that end is not known
     high: tuple[float, ...]
+    known: bool = True  # False: of a shown metric, there is no interval yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +74,10 @@ class FrontData:
     stairs: FloatArray  # (n, 2) polyline around what the front dominates, from worst x to worst y
     unmeasured: tuple[str, ...]  # arms of which a shown metric is not known at all
     hidden: tuple[str, ...]  # metrics that are not shown
-    title: str
+    title: str  # the answer
+    counted: str  # how much was measured: "812 samples"
     guarantee: str
+    notes: tuple[str, ...]  # what to know when looking at the values
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,29 +124,68 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
     """
     shown = _columns(table.metrics, x, y)
     metrics = [table.metrics[column] for column in shown]
-    centre, low, high = (ends[:, shown] for ends in (table.estimates, table.low, table.high))
-    measured = np.asarray(np.isfinite(high).all(axis=1))
-    axes = tuple(
-        _axis(metric, *(ends[measured, i] for ends in (centre, low, high))) for i, metric in enumerate(metrics)
-    )
+    known = [table[arm].estimates for arm in table.arms]  # as the table shows it, so that both agree
+    told = [[estimates[metric.name] for metric in metrics] for estimates in known]
     boxes = [
-        Box(table.arms[k], table.verdicts[k], *(tuple(map(float, ends[k])) for ends in (centre, low, high)))
-        for k in np.flatnonzero(measured)
+        box
+        for arm, verdict, estimates in zip(table.arms, table.verdicts, told, strict=True)
+        if (box := _box(arm, verdict, estimates)) is not None
     ]
+    axes = tuple(
+        _axis(metric, *(np.array([getattr(box, end)[i] for box in boxes]) for end in ("centre", "low", "high")))
+        for i, metric in enumerate(metrics)
+    )
     if len(axes) == 1:
         boxes.sort(key=lambda box: box.centre[0], reverse=metrics[0].direction == "max")
-    title = table.tally()
-    if len(table.metrics) > 2:
-        title = f"{metrics[0].name} and {metrics[1].name} (2 of {len(table.metrics)} metrics): {title}"
+    drawn = {box.arm for box in boxes}
+    samples = int(table.counts.sum())
     return FrontData(
         axes=axes,
         boxes=tuple(boxes),
         stairs=_stairs([box.centre for box in boxes if box.verdict == "front"], axes),
-        unmeasured=tuple(arm for arm, known in zip(table.arms, measured, strict=True) if not known),
+        unmeasured=tuple(arm for arm in table.arms if arm not in drawn),
         hidden=tuple(metric.name for metric in table.metrics if metric not in metrics),
-        title=title,
+        title=answer(table.verdicts),
+        counted=f"{samples:,} {table.counted if samples != 1 else table.counted.removesuffix('s')}",
         guarantee=str(table.guarantee),
+        notes=(*_below(table.arms, metrics, told), *_earlier(table)),
     )
+
+
+def answer(verdicts: Sequence[str]) -> str:
+    """Say what came out, in a few words.
+
+    >>> answer(["front", "front", "dominated"]), answer(["front", "undecided", "same"])
+    ('2 of 3 options are worth having', '1 of 3 options is on the front, 1 is undecided, 1 is the same as another')
+    >>> answer(["undecided", "undecided"]), answer(["dominated", "undecided"])
+    ('2 options, none is decided yet', 'None of 2 options is on the front yet, 1 is undecided')
+    """
+    counted, n = Counter(verdicts), len(verdicts)
+    options = f"{n} option{'s' if n > 1 else ''}"
+    found, left, same = counted["front"], counted["undecided"], counted["same"]
+    if left == n:
+        return f"{options}, {'none is' if n > 1 else 'not'} decided yet"
+    if found:
+        said = [f"{found} of {options} {_are(found)} {'on the front' if left else 'worth having'}"]
+    else:
+        said = [f"None of {options} is {'on the front yet' if left else 'worth having'}"]
+    said += [f"{left} {_are(left)} undecided"] if left else []
+    said += [f"{same} {_are(same)} the same as another"] if same else []
+    return ", ".join(said)
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Name some things; of many, only the first.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
+    ('a, b, c', 'a and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def box_data(results: Result | Sequence[Result]) -> list[BoxData]:
@@ -190,20 +245,74 @@ def _columns(metrics: Sequence[Metric], x: str | None, y: str | None) -> list[in
     return [names.index(name) for name in (x, y) if name is not None]
 
 
+def _box(arm: str, verdict: str, estimates: Sequence[dict[str, Any]]) -> Box | None:
+    """Return what the table shows of an arm; None where a metric was not measured at all."""
+    ends = [_ends(estimate) for estimate in estimates]
+    if not np.isfinite([centre for centre, _, _ in ends]).all():
+        return None
+    known = all(estimate["high"] is not None for estimate in estimates)
+    centre, low, high = zip(*ends, strict=True)
+    return Box(arm, verdict, centre, low, high, known)
+
+
+def _ends(estimate: dict[str, Any]) -> tuple[float, float, float]:
+    """Return an estimate and the ends of its interval; a value too small to be measured stands at its upper end."""
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if estimate["censored"]:
+        return high, -np.inf, high
+    if low is None:
+        return np.nan if value is None else value, -np.inf, np.inf
+    return value, low, high
+
+
+def _below(arms: Sequence[str], metrics: Sequence[Metric], told: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
+    """Say which values are smaller than they look."""
+    found = {
+        metric.name: [arm for arm, estimates in zip(arms, told, strict=True) if estimates[i]["censored"]]
+        for i, metric in enumerate(metrics)
+    }
+    return [
+        f"Too small to be measured, so smaller than shown: {name} of {listed(low)}."
+        for name, low in found.items()
+        if low
+    ]
+
+
+def _earlier(table: VerdictTable) -> list[str]:
+    """Say where values are not of one time, so that verdicts do not follow from what is shown."""
+    said = []
+    changing = dict.fromkeys(concern.metric for concern in table.concerns if concern.kind in ("drift", "spells"))
+    if changing and not {"dominated", "same"}.isdisjoint(table.verdicts):
+        said += [f"Values change as time goes on ({', '.join(changing)}).", LEFT_EARLY]
+    if stale := table.contradicted:
+        which = "verdict of {}, which rests" if len(stale) == 1 else "verdicts of {}, which rest"
+        said.append(f"The values shown contradict the {which.format(listed(stale))} on earlier values.")
+    return said
+
+
 def _axis(metric: Metric, centre: FloatArray, low: FloatArray, high: FloatArray) -> Axis:
-    """Choose scale and ends. An arm that is hardly known must not squeeze the others: its box is cut off."""
+    """Choose scale and ends: all estimates are there, and all intervals but those much wider than others."""
     if not len(centre):
         return Axis(metric, 0.0, 1.0, log=False)
-    log = bool(low.min() > 0) and spans(centre, 20.0)
+    # On a log axis an interval that reaches 0 goes on beyond the picture; not many may.
+    reach = low[np.isfinite(low)] <= 0
+    suits = metric.relative or (metric.bounds is None and (not reach.any() or 2 * int(reach.sum()) < len(reach)))
+    log = suits and spans(centre, LOG_RELATIVE if metric.relative else LOG_LINEAR)
     if log:
-        centre, low, high = np.log10(centre), np.log10(low), np.log10(high)
+        centre, high = np.log10(centre), np.log10(high)
+        low = np.log10(low, where=low > 0, out=np.full(len(low), -np.inf))
     half = np.maximum(high - centre, centre - low)
-    fits = half <= max(np.ptp(centre), 2.0 * float(np.median(half)))
-    start = min(centre.min(), low[fits].min())
-    end = max(centre.max(), high[fits].max())
-    margin = 0.08 * (end - start) or 0.1 * abs(start) or 1.0
+    usual = float(np.median(half[np.isfinite(half)])) if np.isfinite(half).any() else 0.0
+    fits = half <= max(WIDEST * np.ptp(centre), 2.0 * usual)
+    start, end = np.append(low[fits], centre).min(), np.append(high[fits], centre).max()
+    margin = 0.08 * (end - start) or (0.1 if log else 0.1 * abs(start)) or 1.0
     start, end = float(start - margin), float(end + margin)
-    return Axis(metric, 10.0**start, 10.0**end, log=True) if log else Axis(metric, start, end, log=False)
+    if log:
+        return Axis(metric, 10.0**start, 10.0**end, log=True)
+    if metric.bounds is not None:  # there is nothing beyond them; a marker on them is shown whole
+        room = 0.03 * (end - start)
+        start, end = max(start, metric.bounds[0] - room), min(end, metric.bounds[1] + room)
+    return Axis(metric, start, end, log=False)
 
 
 def _stairs(points: Sequence[tuple[float, ...]], axes: Sequence[Axis]) -> FloatArray:

@@ -71,17 +71,46 @@ def log_axis(axes: Axes, which: str, low: float, high: float) -> None:
 
 
 def plain_numbers(axes: Axes, which: str) -> None:
-    """Write the numbers of an axis short."""
-    getattr(axes, f"{which}axis").set_major_formatter(lambda value, _: short_number(value).replace("-", "−"))
+    """Write the numbers of an axis short, or all of them in full."""
+    axis = getattr(axes, f"{which}axis")
+
+    def written(value: float, _: Any) -> str:
+        short = all(float(f"{tick:.4g}") == float(f"{tick:.12g}") for tick in axis.get_majorticklocs())
+        return (short_number(value) if short else f"{value:,.12g}").replace("-", "−")
+
+    axis.set_major_formatter(written)
 
 
 def short_number(value: float) -> str:
     """Write a number short: 0.5, 200, 20k, 1.5M.
 
-    >>> [short_number(value) for value in (0.02, 5000, 20000, 1500000)]
-    ['0.02', '5k', '20k', '1.5M']
+    >>> [short_number(value) for value in (0.02, 5000, 20000, 1500000, 0.00003)]
+    ['0.02', '5k', '20k', '1.5M', '0.00003']
     """
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+            return f"{value / size:.10g}{letter}"
+    return f"{value:.10g}" if value == 0 or not 1e-7 < abs(value) < 1e-4 else f"{value:.10f}".rstrip("0")
+
+
+def wrapped(figure: Figure, text: str, width: float, **style: Any) -> str:
+    """Return a text as lines that are at most so wide, in pixels; a word that is wider is broken."""
+    ruler = figure.text(0, 0, "", parse_math=False, **style)
+
+    def fits(piece: str) -> bool:
+        ruler.set_text(piece)
+        return bool(ruler.get_window_extent().width <= width)
+
+    lines = [""]
+    for word in line(text).split():
+        if fits(longer := f"{lines[-1]} {word}".strip()):
+            lines[-1] = longer
+            continue
+        lines.append("")
+        for letter in word:
+            if fits(lines[-1] + letter):
+                lines[-1] += letter
+            else:
+                lines.append(letter)
+    ruler.remove()
+    return "\n".join(filter(None, lines))

@@ -548,10 +548,10 @@ class Study:
         return frame_of(columns, package)
 
     def plot_front(self, path: str | Path | None = None, **how: Any) -> Any:
-        """Draw the verdicts, see `plots.front`."""
+        """Draw the verdicts under the study's title, or the answer; see `plots.front`."""
         from .. import plots
 
-        return plots.front(self.verdicts(), path=path, **how)
+        return plots.front(self.verdicts(), path=path, **{"title": self.spec.title, **how})
 
     # Arms
 
