@@ -347,7 +347,7 @@ def test_markers_and_boxes_stand_where_the_table_says(x: str, y: str) -> None:
     two_metrics = uneven()
     centres = np.column_stack([two_metrics.centres, [3.0, -4.0, 5.0, 0.0]])
     shown = table(centres, "fsud", [MILLISECONDS, RATE, Metric("plain")], [[0.2, 0.1, 0.5]])
-    figure = plots.front(shown, x=x, y=y)
+    figure: Any = plots.front(shown, x=x, y=y)
     columns = [[metric.name for metric in shown.metrics].index(name) for name in (x, y)]
     legend = ["front", "same as another, within eps", "undecided", "dominated"]
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == legend
@@ -368,7 +368,7 @@ def test_markers_and_boxes_stand_where_the_table_says(x: str, y: str) -> None:
 def test_markers_and_lines_of_one_metric_stand_where_the_table_says(column: int) -> None:
     both = uneven()
     one = table(both.centres[:, [column]], "fsud", [both.metrics[column]], both.widths[:, [column]])
-    figure = plots.front(one)
+    figure: Any = plots.front(one)
     rows = {text.get_text(): at for at, text in enumerate(figure.axes[0].get_yticklabels())}
     expected = sorted([float(one.estimates[k, 0]), rows[arm]] for k, arm in enumerate(one.arms))
     legend = ["front", "same as another, within eps", "undecided", "dominated"]
@@ -385,7 +385,7 @@ def test_without_an_interval_the_mean_so_far_is_shown_in_grey() -> None:
     radii = [[0.1, 0.1], [INF, 0.1], [INF, INF]]
     begun = table([[np.log(40), 0.5], [0, 0.9], [0, 0]], "fuu", [MILLISECONDS, RATE], radii, seen=seen)
     assert begun.value(1, 0) == "≈ 50"
-    figure = plots.front(begun)
+    figure: Any = plots.front(begun)
     assert markers(figure, "front") == [pytest.approx([40, 0.5])]
     assert markers(figure, "_undecided") == [pytest.approx([50, 0.9])]
     assert markers(figure, "undecided") == []
@@ -494,7 +494,8 @@ def test_no_text_is_cut_off(metrics: int, name: str) -> None:
     names = list(rectangles(figure)) if metrics > 1 else [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert {name.replace("\n", "") for name in names} == set(hard.arms)
     # texts above, axes and texts below do not lie on each other
-    blocks = sorted(text.get_window_extent().extents[[1, 3]].tolist() for text in figure.texts)
+    boxes: list[Any] = [text.get_window_extent().extents for text in figure.texts]
+    blocks = sorted(box[[1, 3]].tolist() for box in boxes)
     assert all(lower[1] <= upper[0] for lower, upper in itertools.pairwise(blocks))
 
 

@@ -160,14 +160,14 @@ class _Settled:
 def _settle(ends: _Ends, alive: IntArray, eps: FloatArray, counts: IntArray) -> _Settled:
     """Return who is kept and who is left out.
 
-    Of two that are the same the one named later may leave. Who can leave beside nobody that is left stands, and who can
-    leave beside one that stands is out. Where everybody can leave beside somebody, the first whom nobody outdoes
-    stands; where everybody is outdone, a ring that nobody outside of it outdoes.
+    Who can leave beside nobody that is left stands, and who can leave beside one that stands is out. Where everybody
+    can leave beside somebody, the first whom nobody outdoes stands; where everybody is outdone, a ring that nobody
+    outside of it outdoes. Then, of two that stand and are the same, the one named later leaves, if nobody who is out
+    needs it.
     """
     A = len(alive)
     pointless, outdone, escaped, same = relations(ends.low[alive], ends.high[alive], ends.slack[alive], eps)
-    same_as = np.tril(same, -1)
-    leaves = (pointless & ~same) | same_as
+    leaves = pointless & ~same
     left, stands = np.arange(A), np.zeros(A, np.bool_)
     rings = list[IntArray]()
     while len(left):
@@ -182,12 +182,19 @@ def _settle(ends: _Ends, alive: IntArray, eps: FloatArray, counts: IntArray) -> 
         stands[new] = True
         left = left[~stands[left]]
         left = left[~leaves[np.ix_(left, new)].any(axis=1)]
-    kept, out = np.flatnonzero(stands), np.flatnonzero(~stands)
     status, rival = np.full(A, UNDECIDED), np.full(A, -1)
-    for word, relation in ((SAME, same_as), (DOMINATED, pointless & ~same)):
-        beside = relation[np.ix_(out, kept)]
-        so = beside.any(axis=1)
-        status[out[so]], rival[out[so]] = word, kept[beside[so].argmax(axis=1)]
+    out = np.flatnonzero(~stands)
+    ways = pointless[np.ix_(out, stands)].sum(axis=1)  # beside how many of the kept ones each is pointless
+    for k in np.flatnonzero(stands & np.tril(same, -1).any(axis=1)):
+        first = np.flatnonzero(stands[:k] & same[k, :k])
+        needed = pointless[out, k]
+        if len(first) and (ways[needed] > 1).all():
+            stands[k], status[k], rival[k] = False, SAME, first[0]
+            ways -= needed
+    kept = np.flatnonzero(stands)
+    status[out] = DOMINATED
+    if len(out):
+        rival[out] = kept[pointless[np.ix_(out, kept)].argmax(axis=1)]
     safe = escaped[np.ix_(kept, kept)] | np.eye(len(kept), dtype=np.bool_)
     for ring in rings:
         inside = np.isin(kept, ring)

@@ -398,9 +398,10 @@ def cells(table: VerdictTable, k: int) -> list[str]:
     words = {"undecided": "undecided vs", "dominated": "dominated by", "same": "same as"}.get(verdict)
     rival = table.rivals[k] if verdict != "front" else None
     said = f"{mark} {words} {rival}" if words and rival else f"{mark} {verdict}"
-    most = table.within(k)
-    if most is not None:
-        said += f", within {' / '.join(map(difference, most, table.metrics))}"
+    within = " / ".join(
+        difference(most, metric) for most, metric in zip(table.within(k) or (), table.metrics, strict=False) if most > 0
+    )
+    said += f", within {within}" if within else ""
     return [
         table.arms[k],
         said,
