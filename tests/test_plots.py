@@ -632,9 +632,10 @@ def test_importing_and_computing_need_no_matplotlib() -> None:
 def test_pyplot_is_never_used() -> None:
     code = (
         "import sys, numpy as np, paretoscout as ps\n"
+        "import paretoscout.guarantee\n"
         "from paretoscout.verdicts import VerdictTable\n"
         "t = VerdictTable(('a',), (ps.Metric('x'), ps.Metric('y')), ('front',), (None,), np.ones((1, 2)),"
-        " np.ones((1, 2)), np.ones(1, dtype=int), 'g')\n"
+        " np.ones((1, 2)), np.ones(1, dtype=int), ps.guarantee.Guarantee('front', 0.9, (), ()))\n"
         "ps.plots.front(t)\n"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )

@@ -20,7 +20,7 @@ exact, such as the size of a file. A value below what can be measured is known f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +131,34 @@ def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
     _, rings = connected_components(outdone[np.ix_(kept, kept)].astype(float), directed=True, connection="strong")
     fine = escaped[np.ix_(kept, kept)] | (rings[:, None] == rings)
     return bool(covered.all() and fine.all())
+
+
+def wrong_ones(
+    arms: Sequence[str],
+    verdicts: Sequence[str],
+    rivals: Sequence[str | None],
+    means: Mapping[str, Any],
+    eps: FloatArray,
+) -> list[str]:
+    """Return the arms whose verdicts are wrong, by the true means (larger is better); a ring counts as wrong.
+
+    On the front, though it must go beside another one there; dominated, though it is not pointless beside its rival;
+    the same as its rival, though they differ by more than eps.
+    """
+    front = [arm for arm, verdict in zip(arms, verdicts, strict=True) if verdict == "front"]
+    wrong = []
+    for arm, verdict, rival in zip(arms, verdicts, rivals, strict=True):
+        leads = [means[other] - means[arm] for other in front]
+        lead = np.full(len(eps), np.nan) if rival is None else means[rival] - means[arm]
+        right = {
+            "undecided": True,
+            "front": not any((lead > eps).any() and (lead >= -0.5 * eps).all() for lead in leads),
+            "dominated": bool((lead >= -eps).all() and (lead > 0).any()),
+            "same": bool((np.abs(lead) <= eps).all()),
+        }
+        if not right[verdict]:
+            wrong.append(arm)
+    return wrong
 
 
 @dataclass(frozen=True, eq=False)

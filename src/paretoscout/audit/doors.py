@@ -25,6 +25,7 @@ from ..algorithms import available, get
 from ..bench.made_up import Truth, made_up_bench, wrong_verdicts
 from ..errors import NotSupported
 from ..kernels.arrays import BoolArray, FloatArray
+from ..practical import wrong_ones
 from ..statement import Metric
 from ..study import Study, Trial, analyze
 from ..verdicts import VerdictTable
@@ -74,9 +75,19 @@ def door_cases(doors: Sequence[str] = (), short: bool = False) -> list[DoorCase]
         replace(case, door=name)
         for name, make in DOORS.items()
         if not doors or name in doors
-        for case in make()
+        for case in _with_twins(make())
         if case.short or not short
     ]
+
+
+def _with_twins(made: Iterator[DoorCase]) -> Iterator[DoorCase]:
+    """Let every fourth case, and those of the short audit, be tried with practical verdicts as well."""
+    for turn, case in enumerate(made):
+        yield case
+        if isinstance(case.play, partial) and isinstance(case.play.args[0], Options) and (case.short or turn % 4 == 0):
+            options, *rest = case.play.args
+            play = partial(case.play.func, replace(options, goal="practical"), *rest, **case.play.keywords)
+            yield replace(case, title=f"{case.title}, practical verdicts", play=play)
 
 
 # What is measured
@@ -94,6 +105,7 @@ class Options:
     noise: FloatArray  # (K,)
     eps: float
     told: str
+    goal: str = "front"
 
     @property
     def arms(self) -> list[str]:
@@ -110,7 +122,8 @@ class Options:
         """What a study, or `analyze`, is told."""
         bounds = (0.0, 1.0) if self.told == BOUNDS else None
         metrics = [Metric(name, "max", eps=self.eps, bounds=bounds) for name in self.columns]
-        return {"metrics": metrics, "sigma": float(self.noise.max()) if self.told == SIGMA else None}
+        sigma = float(self.noise.max()) if self.told == SIGMA else None
+        return {"metrics": metrics, "sigma": sigma, "goal": self.goal}
 
     def study(self, number: int, delta: float, arms: int | None = None, **how: Any) -> Study:
         """A study of the options, or the first few of them."""
@@ -145,9 +158,13 @@ class Options:
         """Return who has a wrong verdict.
 
         On the front, though one that is there (or was missed: withdrawn after looking) is better by more than eps in
-        every metric; or dominated, though none that is there is better in every metric.
+        every metric; or dominated, though none that is there is better in every metric. Practical verdicts have
+        definitions of their own.
         """
         means = dict(zip(self.arms, self.means, strict=True))
+        if self.goal == "practical":
+            eps = np.full(self.means.shape[1], self.eps)
+            return tuple(wrong_ones(table.arms, table.verdicts, table.rivals, means, eps))
         there = [means[arm] for arm in table.arms]
         rivals = [*there, *(means[arm] for arm in missed)]
         wrong = []
@@ -429,6 +446,10 @@ def _wrong_with_guard(
     there = [number[name] for name in table.arms]
     may_stay = [k for k in there if not done or costs[k] <= guard.slack]
     wrong = [name for name in withdrawn if keeps[number[name]]]
+    if options.goal == "practical":
+        wrong += [name for name in table.front if done and costs[number[name]] > guard.slack]
+        truth = dict(zip(options.arms, means, strict=True))
+        return (*wrong, *wrong_ones(table.arms, table.verdicts, table.rivals, truth, eps))
     for name, verdict in zip(table.arms, table.verdicts, strict=True):
         k = number[name]
         beaten = any((means[j] - means[k] > eps).all() for j in np.flatnonzero(keeps))

@@ -31,6 +31,7 @@ class Case:
     costly: bool = False  # runs are long: fewer of them, and no more once it is clear
     short: bool = False  # in the short audit too: cheap, and a place where failures are likely
     family: str = ""
+    goal: str = "front"
 
 
 def cases(families: Sequence[str] = (), short: bool = False) -> list[Case]:
@@ -193,6 +194,34 @@ def unknown_noise() -> Iterator[Case]:
     yield Case("K=3 L=2, skewed, bounds told", _around(means, rare, (-0.1, 1.2)), 0.2, tells, 100_000, short=True)
 
 
+def practical() -> Iterator[Case]:
+    """Practical verdicts, where an option must go or may not go by a hair, or two are the same."""
+    must = [[0.0, 0.0], [1.02, -0.49]]
+    may_not = [[0.0, 0.0], [3.0, -1.02]]
+    ladder = np.column_stack([np.arange(8), -np.arange(8)]) * 0.3
+    ring = [[0.0, 0.0, 0.0], [1.1, -0.55, -0.55], [0.55, 0.55, -1.1]]
+    found: list[tuple[str, Problem, Eps, dict[str, Any]]] = [
+        ("K=2 L=2, must go", gaussian(must, sigma=1.0), 1.0, {}),
+        ("K=2 L=2, may not go", gaussian(may_not, sigma=1.0), 1.0, {}),
+        ("K=2 L=2, may go", gaussian([[0.0, 0.0], [0.5, -0.75]], sigma=1.0), 1.0, {}),
+        ("K=12 L=1, identical", gaussian(np.zeros((12, 1)), sigma=1.0), 1.0, {}),
+        ("K=6 L=3, identical", gaussian(np.zeros((6, 3)), sigma=1.0), 1.0, {}),
+        ("K=8 L=2, each near the next", gaussian(ladder, sigma=1.0), 1.0, {}),
+        ("K=3 L=3, a ring", gaussian(ring, sigma=1.0), 1.0, {}),
+        ("K=16 L=2", load("random-16"), 0.4, {}),
+        ("K=2 L=2, must go, noise unknown", gaussian(must, sigma=1.0), 1.0, {"noise": "unknown"}),
+        ("K=2 L=2, may not go, noise unknown", gaussian(may_not, sigma=1.0), 1.0, {"noise": "unknown"}),
+        ("K=8 L=1, identical, noise unknown", gaussian(np.zeros((8, 1)), sigma=1.0), 1.0, {"noise": "unknown"}),
+        ("K=3 d=2 L=2, must go", linear(np.eye(2), must, sigma=1.0), 1.0, {}),
+        ("K=16 d=4 L=2", _sphere(16, 4, 2, sigma=0.5, seed=18), 0.3, {}),
+    ]
+    rates = np.array([[0.3, 0.6], [0.61, 0.46], [0.6, 0.2]])
+    found.append(("K=3 L=2, rates, bounds told", _around(rates, _events(rates), (0.0, 1.0)), 0.3, {"noise": "unknown"}))
+    for title, problem, eps, tells in found:
+        short = title in ("K=2 L=2, must go", "K=2 L=2, may not go, noise unknown")
+        yield Case(title, problem, eps, tells, 200_000, short=short, goal="practical")
+
+
 def misfit() -> Iterator[Case]:
     """Contexts that explain the means but for a part whose size is told."""
     for size, eps in ((0.03, 0.2), (0.1, 0.3)):
@@ -235,6 +264,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "scales": scales,
     "skewed": skewed,
     "unknown-noise": unknown_noise,
+    "practical": practical,
     "misfit": misfit,
     "replayed": replayed,
 }

@@ -153,9 +153,13 @@ def measure(
         return Row(**head, verdict=SKIPPED, reason=case.problem)
     try:
         settings = contender.settings(case)
-        goal = 1 if record.one_metric else "front"  # one best arm is all it looks for
+        goal = 1 if record.one_metric and case.goal == "front" else case.goal  # one best arm is all it looks for
         run = Simulation(record, settings, case.problem, case.eps, delta, seed, case.max_samples, goal=goal)
-        if not record.uses_eps and gaps(run.means).required.min() < HOPELESS * run.units.eps.min():
+        if (
+            case.goal == "front"
+            and not record.uses_eps
+            and gaps(run.means).required.min() < HOPELESS * run.units.eps.min()
+        ):
             raise NotSupported("looks for the exact front, which arms so close leave undecided")
     except (InvalidInput, NotSupported) as refusal:
         return Row(**head, verdict=SKIPPED, reason=str(refusal))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..algorithms import Scout
 from ..defaults import DELTA
+from ..practical import wrong_ones
 from ..study import Below
 from ..verdicts import VerdictTable
 from .campaign import Campaign, OptionFailed, Plan
@@ -73,25 +74,6 @@ def made_up_bench(
 
 
 def wrong_verdicts(table: VerdictTable, truth: Truth, eps: Sequence[float]) -> list[str]:
-    """Return the options whose verdicts are wrong.
-
-    On the front, though it must go beside another one there; dominated, though it is not pointless beside its rival;
-    the same as another, though they differ by more than eps. See `practical.py`; a ring counts as wrong.
-    """
-    means = {name: np.array([mean for mean, _ in numbers]) for name, numbers in truth.items()}
-    tolerated = np.array(eps)
-    wrong = []
-    for name, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
-        leads = {other: means[name] - mean for other, mean in means.items()}
-        lead = leads[rival] if rival is not None else np.full(len(tolerated), np.nan)
-        right = {
-            "undecided": True,
-            "front": not any(
-                (leads[other] > tolerated).any() and (leads[other] >= -0.5 * tolerated).all() for other in table.front
-            ),
-            "dominated": bool((lead >= -tolerated).all() and (lead > 0).any()),
-            "same": bool((np.abs(lead) <= tolerated).all()),
-        }
-        if not right[verdict]:
-            wrong.append(name)
-    return wrong
+    """Return the options whose verdicts are wrong, see `practical.wrong_ones`."""
+    means = {name: -np.array([mean for mean, _ in numbers]) for name, numbers in truth.items()}
+    return wrong_ones(table.arms, table.verdicts, table.rivals, means, np.array(eps))
