@@ -38,7 +38,7 @@ from paretoscout.study import Below, Guard, Study
 from paretoscout.study.practical import Doubt, block, judged, stuck
 from paretoscout.verdicts import VerdictTable
 
-#: A command that takes no time and prints numbers around known means, drawn anew in every run.
+#: A command that takes no time and prints numbers around known means, drawn again in every run.
 DRAW = """
 import json, random, sys
 means = {"a": (1.0, 5.0), "b": (2.0, 1.0), "c": (3.0, 6.0)}[sys.argv[1]]

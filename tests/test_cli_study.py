@@ -396,7 +396,7 @@ def test_import_takes_all_rows_or_none(folder: Path) -> None:
     assert read("import", "-", "--trial", "trial", "--json", given=rows)["new"] == 0
     for text, message in (
         ("arm,quality\nsmall,1\nsmol,1\n", "'smol'; did you mean 'small'?"),
-        ("arm,quality\nsmall,1\nlarge,good\n", "must hold numbers, got 'good' in row 1"),
+        ("arm,quality\nsmall,1\nlarge,good\n", "must hold numbers, got 'good' in line 3"),
         ("arm,speed\nsmall,1\n", "must have a column for a metric (quality, cost)"),
         ("arm,quality\n", "the input must have a header and at least one row"),
     ):

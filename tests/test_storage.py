@@ -513,7 +513,7 @@ def test_a_file_that_was_removed_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(StorageUnavailable, match=r"is gone: there is no file .*s.db any more. Nothing was written"):
             action()
     assert not list(tmp_path.iterdir())
-    again = storage_of(tmp_path / "s.db")  # who names it anew gets a new one
+    again = storage_of(tmp_path / "s.db")  # who names it again gets a new one
     again.create("study", "anew")
     assert again.spec("study") == storage.spec("study") == "anew"
 

@@ -78,6 +78,15 @@ def markdown_table(header: Sequence[object], rows: Sequence[Sequence[object]], r
     return "\n".join([first, "|" + f"{rule}|" * len(header), *others])
 
 
+def counted(n: float, what: str, many: str | None = None) -> str:
+    """Return how many there are of something; many: what several are called, if not by an s at the end.
+
+    >>> counted(1, "run"), counted(2000, "run"), counted(0, "study", "studies")
+    ('1 run', '2,000 runs', '0 studies')
+    """
+    return f"{n:,} {what if n == 1 else many or f'{what}s'}"
+
+
 def with_unit(number: str, unit: str) -> str:
     """Return a number with its unit, if it has one.
 

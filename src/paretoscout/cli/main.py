@@ -14,7 +14,7 @@ import click
 from .. import __version__
 from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
-from ..shown import line
+from ..shown import counted, line
 from . import loop, manage, standing, study, values
 from .audit import audit
 from .bench import bench
@@ -185,7 +185,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
                 if settings.sigma is None and (stated.sigma != stated.sigma[0]).any()
                 else ""
             )
-            screen.print(f"Measuring all options equally often{one} would have taken {least}{n:,} samples.")
+            screen.print(f"Measuring all options equally often{one} would have taken {least}{counted(n, 'sample')}.")
         screen.print(
             "next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
             style="dim",
@@ -253,7 +253,8 @@ def compare(
     else:
         finished = min(len(result.samples) for result in results)
         screen.print(
-            f"{line(stated.name)}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}\n",
+            f"{line(stated.name)}: {counted(len(stated.arms), 'option')}, "
+            f"{counted(finished, 'replicate')}, delta {what['delta']:g}\n",
             markup=False,
         )
         screen.print(show.comparison_table(summaries))
@@ -321,9 +322,10 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
             raise InvalidInput(f"--arm and --metric go with a CSV file; the built-in problem {name!r} has its own")
         return known.load(name, sigma=what["sigma"])
     if not what["arm"] and not what["metrics"] and not Path(name).suffix:
-        raise UnknownName("problem", name, known.available())
-    if not what["arm"] or not what["metrics"]:
-        raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
+        file = Path(f"{name}.csv")
+        hint = f". There is a file {file}: name it with its ending" if file.exists() else ""
+        raise UnknownName("problem", name, known.available(), hint=hint)
+    standing.check_columns_named(name, what)
     # a share says how a metric is compared; other differences that do not matter belong to the run
     metrics = values.metrics(what["metrics"], eps=[text for text in what["eps"] if text.endswith("%")])
     sigma = what["sigma"] or "each"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput, NotSupported, UnknownName
-from ..shown import line
+from ..shown import counted, line
 from . import values
 from .conventions import Exit, pairs, seconds
 from .options import JSON_HELP, found, goal_option, load, measured, metric_options, study_options, time_option, waiting
@@ -165,7 +165,7 @@ def _about(study: Study) -> list[str]:
     from ..guarantee import difference
 
     spec = study.spec
-    lines = [f"study {study.name!r} in {_where(study)}: {len(spec.arms)} options, delta {spec.delta:g}"]
+    lines = [f"study {study.name!r} in {_where(study)}: {counted(len(spec.arms), 'option')}, delta {spec.delta:g}"]
     if spec.title:
         lines.append(f"  question: {spec.title}")
     for position, metric in enumerate(spec.metrics):
@@ -196,7 +196,7 @@ def _about(study: Study) -> list[str]:
         costs = spec.asked.cost
         lines.append(f"  cost of a measurement: from {costs.min():g} to {costs.max():g}")
     if spec.budget is not None:
-        lines.append(f"  budget: {spec.budget:,} measurements")
+        lines.append(f"  budget: {counted(spec.budget, 'measurement')}")
     return lines
 
 
@@ -374,7 +374,7 @@ def import_(file: Path, arm: str, trial: str | None, time: str | None, as_json: 
         click.echo(json.dumps({"rows": rows, "new": new, "ignored": ignored, "done": study.done}))
         return
     table = study.verdicts()
-    click.echo(f"{rows:,} rows, {new:,} of them new; {table.tally()}")
+    click.echo(f"{counted(rows, 'row')}, {new:,} of {'it' if rows == 1 else 'them'} new; {table.tally()}")
     for warning in table.warnings:
         click.echo(line(f"warning: {warning}"), err=True)
     if ignored:

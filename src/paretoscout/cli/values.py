@@ -90,10 +90,10 @@ def metrics(
         "scale": pairs("--scale", scales, "METRIC=log"),
     }
     names = [metric.name for metric in stated]
-    for given in more.values():
+    for field, given in more.items():
         for name in given:
             if name not in names:
-                raise UnknownName("metric", name, names)
+                raise UnknownName("metric", name, names, f"in --{field}")
     return [
         replace(metric, **{field: given[metric.name] for field, given in more.items() if metric.name in given})
         for metric in stated

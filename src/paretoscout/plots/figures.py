@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels.arrays import BoolArray, FloatArray
-from ..shown import line
+from ..shown import counted, line
 from ..simulation.results import Result
 from .data import Axis, BoxData, FrontData, RegretData, box_data, front_data, regret_data, spans
 from .style import (
@@ -142,7 +142,7 @@ def _plane(data: FrontData, title: str) -> Figure:
     figure.set_layout_engine("none")
     unnamed = _name_arms(axes, data, np.array([better.get_window_extent().extents]))
     if unnamed:
-        _above(axes, f"no room for {unnamed} more names", 6, x=1, ha="right", fontsize=NAME_SIZE, color=GREY)
+        _above(axes, f"no room for {counted(unnamed, 'more name')}", 6, x=1, ha="right", fontsize=NAME_SIZE, color=GREY)
     return figure
 
 

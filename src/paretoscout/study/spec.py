@@ -19,7 +19,7 @@ from ..statement import Metric, Statement
 
 FORMAT = 3
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
-#: there were versions. A study of older rules is judged anew, from its log, by the present ones; see replica.py.
+#: there were versions. A study of older rules is judged again, from its log, by the present ones; see replica.py.
 RULES = 2
 #: In which order outcomes count: in that in which they were asked for, or in that in which they were told.
 ORDERS = ("asked", "told")
