@@ -179,7 +179,7 @@ def test_lists() -> None:
     ("arguments", "message"),
     [
         (["demo", "nothing"], "unknown problem 'nothing'"),
-        (["demo", "runs.csv"], "the CSV file runs.csv must come with --arm COLUMN"),
+        (["demo", "runs.csv"], "no such file: runs.csv"),
         (["demo", "s5", "--sigma", "unknown"], "sigma of problem 's5' must be numbers: it has no rows"),
         (["demo", "none.csv", "--arm", "a", "-m", "x"], "no such file: none.csv"),
         (["demo", "s5", "--arm", "a"], "--arm and --metric go with a CSV file"),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from conftest import wait_for
 
 import paretoscout as ps
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, UnknownName
 from paretoscout.shown import counted
+from paretoscout.simulation.progress import Due, Progress, at_work
 
 ROWS = "model,ms,mb\na,1.5,2\na,1.6,2\nb,2.5,3\nb,2.6,3\n"
 COLUMNS = ("--arm", "model", "-m", "ms:min")
@@ -141,3 +147,202 @@ def test_one_is_no_plural() -> None:
     assert [counted(n, "run") for n in (0, 1, 2, 1000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]
     assert counted(2, "study", "studies") == "2 studies"
     assert repr(ps.problems.gaussian([[1.0], [2.0]], 1.0)) == "<Problem 'gaussian': 2 arms, 1 metric>"
+
+
+# Studies
+
+
+NEW = ("create", "--arm", "a", "--arm", "b", "-m", "time:min")
+
+
+def test_a_study_that_is_not_there(folder: Path) -> None:
+    make = "paretoscout create --name mine --arm small --arm large -m quality:max -m cost:min"
+    for command in (
+        ("status",),
+        ("ask",),
+        ("tell", "1", "time=2"),
+        ("run", "true"),
+        ("import", "runs.csv"),
+        ("front",),
+    ):
+        said = refused(*command, "--name", "mine")
+        assert "there is no file paretoscout.db" in said
+        assert make in said
+    assert not list(folder.glob("*.db")), "looking makes no file"
+    assert run(*NEW).exit_code == 0
+    for command in (("status",), ("ask",), ("tell", "1", "time=2"), ("run", "true"), ("add-arm", "c")):
+        said = refused(*command, "--name", "mine")
+        assert said == f"unknown study 'mine' in paretoscout.db. Known: study. To make it: {make}"
+    assert run(*make.split()[1:]).exit_code == 0, "the command can be pasted"
+    assert run("status", "--name", "mine").exit_code == 0
+    assert run(*NEW, "--storage", "b.db").exit_code == 0
+    assert "create --storage b.db --name" not in refused("status", "--storage", "b.db", "--name", "x")
+    assert "create --name x --storage b.db --arm" in refused("status", "--storage", "b.db", "--name", "x")
+
+
+def test_delete_says_where_it_looked(folder: Path) -> None:
+    assert "there is no file paretoscout.db" in refused("delete", "mine")
+    assert run(*NEW).exit_code == 0
+    for more in ((), ("--yes",)):
+        said = refused("delete", "stdy", *more)
+        assert said == "unknown study 'stdy' in paretoscout.db; did you mean 'study'? Known: study"
+    unanswered = run("delete", "study", given="")
+    assert unanswered.exit_code == 2
+    assert "delete study 'study' with 0 measurements?" in unanswered.stderr
+    assert unanswered.output.count("delete study") == 1, "it is asked once"
+    assert run("delete", "study", given="y\n").exit_code == 0
+
+
+def test_one_option_is_no_question(folder: Path) -> None:
+    alone = "'a' is the only option, with nothing to be compared with: add others (paretoscout add-arm NAME)"
+    assert alone in run("create", "--arm", "a", "-m", "time:min").stdout
+    assert alone in run("status").stdout
+    assert alone in refused("run", "echo time=1")
+    assert run("add-arm", "b").exit_code == 0, "nothing was measured meanwhile"
+    assert "the only option" not in run("status").stdout
+    assert "the only option" not in run(*NEW[:3], "-m", "time:min", "--guard", "time <= 3", "--name", "guarded").stdout
+    (folder / "runs.csv").write_text("model,ms\na,1\na,2\n")
+    for command in ("analyze", "demo", "compare"):
+        assert "column 'model' of runs.csv must name at least two options, got 'a'" in refused(
+            command, "runs.csv", *COLUMNS
+        )
+    with pytest.raises(InvalidInput, match="arms of find_front must be at least two, got only 'a'"):
+        ps.find_front(["a"], lambda arm: {"time": 1.0}, {"time": "min"})
+
+
+def test_placeholders_of_run(folder: Path) -> None:
+    assert run(*NEW).exit_code == 0
+    said = refused("run", "./measure {arms}")
+    assert "COMMAND must have no placeholder but {arm}, the name of the option, got {arms}" in said
+    assert "for the braces themselves write {{arms}}" in said
+    done = run("run", "sh -c 'x=${HOME}; echo time={{x}} >&2; echo time=1'", "--trials", "2")
+    assert done.exit_code == 3, done.output
+    failed = refused("run", "sh -c 'echo {{x}} {arm} >&2; exit 1'")
+    assert failed.endswith(": {x} a") or failed.endswith(": {x} b")
+
+
+# Lists
+
+
+@pytest.mark.parametrize("command", ["problems", "algorithms"])
+def test_lists_have_a_line_for_each(command: str) -> None:
+    names = list(getattr(ps, command).available())
+    *lines, more = run(command).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == names
+    assert max(map(len, lines)) <= 100
+    assert more == f"more: paretoscout {command} NAME, or --long"
+    long = run(command, "--long").stdout
+    assert long == run(command, "-v").stdout
+    assert len(long) > len("\n".join(lines))
+    one = run(command, names[0]).stdout
+    assert one.splitlines()[0] == names[0]
+    assert names[1] not in one.split()
+    assert f"unknown {command[:-1]} 'nix'" in refused(command, "nix")
+
+
+def test_a_problem_says_its_metrics() -> None:
+    shown = run("problems", "llvm-passes-16").stdout
+    assert "16 options: no passes, " in shown
+    assert "run time (ms): smaller is better; 0.5 ms does not matter" in shown
+
+
+# Progress
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_when_a_line_is_due() -> None:
+    """After two seconds, then after pauses that double, up to half a minute."""
+    clock = Clock()
+    due, said = Due(clock), []
+    for tenth in range(1300):
+        clock.now = tenth / 10
+        if due():
+            said.append(clock.now)
+    assert said == [2.0, 6.0, 14.0, 30.0, 60.0, 90.0, 120.0]
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line is due at once, and is looked for after each replicate, however fast they are."""
+
+    def count(progress: Progress) -> None:
+        progress.finished += 1
+        progress.refresh()
+
+    monkeypatch.setattr("paretoscout.simulation.progress.PATIENCE", 0.0)
+    monkeypatch.setattr(Progress, "replicate", count)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    problem = ps.problems.load("four-arms")
+    for unasked in (None, False):
+        ps.simulate(problem, replicates=3, progress=unasked)
+        assert capsys.readouterr().err == "", "a library says nothing unasked"
+    ps.simulate(problem, replicates=3, progress=True)
+    assert re.search(r"scout on four-arms: \d of 3 replicates", capsys.readouterr().err)
+    compared = run("compare", "four-arms", "--replicates", "3", "--algorithms", "scout")
+    assert re.search(r"scout on four-arms: \d of 3 replicates", compared.stderr)
+
+
+def test_what_does_not_report_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("paretoscout.simulation.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("paretoscout.simulation.progress.say", said.append)
+    with at_work(lambda: "analyze runs.csv"):
+        wait_for("a line", lambda: said)
+    assert said[0] == "analyze runs.csv, 0 s so far"
+    with pytest.raises(InvalidInput), at_work(lambda: "nothing"):
+        raise InvalidInput("it is at an end")
+
+
+def test_commands_say_what_they_are_at(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    @contextmanager
+    def noted(told: Callable[[], str]) -> Iterator[None]:
+        yield
+        said.append(told())
+
+    monkeypatch.setattr("paretoscout.cli.main.at_work", noted)
+    monkeypatch.setattr("paretoscout.simulation.progress.at_work", noted)
+    (folder / "runs.csv").write_text(ROWS.replace("model", "arm"))
+    run("analyze", "runs.csv", "--arm", "arm", "-m", "ms:min")
+    run(*NEW, "-m", "ms:min")
+    run("import", "runs.csv")
+    assert said == ["analyze runs.csv", "import runs.csv"]
+    run("demo", "s5", "--eps", "0.1", "--out", "x.svg")
+    assert said[2].startswith("s5: 3 front, 2 dominated; ")
+    assert said[3].startswith("s5, measured equally often: 3 front, 2 dominated; ")
+
+
+def test_what_is_said_of_the_progress() -> None:
+    progress = Progress(True, 100, "scout on s5")
+    assert progress.told() == "scout on s5: 0 of 100 replicates"
+    progress.samples(1234)
+    assert progress.told() == "scout on s5: 0 of 100 replicates, 1,234 samples so far"
+    progress.finished, progress.began = 34, progress.began - 10.0
+    assert re.fullmatch(r"scout on s5: 34 of 100 replicates, about (19|2\d) s left", progress.told())
+
+
+# Demo
+
+
+def test_a_demo_of_a_file_ends_with_the_next_step(folder: Path) -> None:
+    rows = "".join(
+        f"{name},{mean + k / 100},{size}\n" for name, mean, size in (("a x", 1, 2), ("b", 2, 3)) for k in range(20)
+    )
+    (folder / "my runs.csv").write_text("model,ms,mb\n" + rows)
+    shown = run("demo", "my runs.csv", *COLUMNS, "-m", "mb:min", "--eps", "ms=0.1", "--eps", "mb=1").stdout
+    analyzed = "paretoscout analyze 'my runs.csv' --arm model -m ms:min -m mb:min --eps ms=0.1 --eps mb=1"
+    created = "paretoscout create --arm 'a x' --arm b -m ms:min -m mb:min --eps ms=0.1 --eps mb=1"
+    assert f"next, the rows by themselves: {analyzed}" in shown
+    assert f"or measure again, as often as needed: {created}; paretoscout run './measure {{arm}}'" in shown
+    assert run(*shlex.split(created)[1:]).exit_code == 0
+    assert run(*shlex.split(analyzed)[1:], "--exact", "mb").exit_code == 0

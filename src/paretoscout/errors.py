@@ -32,6 +32,7 @@ class UnknownName(ParetoscoutError, LookupError):
     def __init__(self, kind: str, name: object, known: Iterable[str], where: str = "", hint: str = "") -> None:
         """Say what is unknown, what is near it and what is known; where: "of runs.csv"; hint: what else to say."""
         known = list(known)
+        self.kind, self.name, self.known = kind, name, known
         near = _nearest(str(name), known)
         meant = f"; did you mean {near!r}?" if near is not None else "."
         shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")

@@ -12,7 +12,7 @@ import click
 from ..shown import counted, line
 from . import values
 from .conventions import Exit, agreed, pairs
-from .options import JSON_HELP, found, load, storage_option, study_options
+from .options import JSON_HELP, found, load, storage_option, study_options, unknown_study
 
 if TYPE_CHECKING:
     from ..storage.sql import SQLStorage
@@ -106,16 +106,16 @@ def studies(as_json: bool, storage: str) -> None:
 @storage_option
 def delete(name: str, yes: bool, storage: str) -> None:
     """Delete a study and all its measurements. They are gone then: export them first."""
-    from ..errors import ParetoscoutError, UnknownName
+    from ..errors import ParetoscoutError
     from ..storage import storage_of
 
     place = storage_of(found(storage))
+    if name not in place.names():
+        raise unknown_study(storage, name, place.names(), make=False)
     if not yes:
         try:
             counts = load(storage, name).counts()
             shown = f"with {counted(counts['told'] + counts['imported'], 'measurement')}"
-        except UnknownName:
-            raise
         except ParetoscoutError:
             shown = "which cannot be read"
         agreed(f"delete study {name!r} {shown}?")

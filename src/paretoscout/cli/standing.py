@@ -20,7 +20,7 @@ from ..errors import InvalidInput
 from ..shown import cell, counted, line, markdown, markdown_table
 from . import values
 from .conventions import Exit
-from .options import JSON_HELP, goal_option, load, measured, metric_options, study_options, time_option, waiting
+from .options import JSON_HELP, alone, goal_option, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -120,6 +120,8 @@ def _picture(study: Study, standing: Standing) -> Group:
             show.plain(f"{counted(counts['late'], 'outcome')} came too late, or failed before: kept, but no evidence")
         )
     notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in standing.withdrawn]
+    if (lonely := alone(study, standing)) is not None:
+        notes.append(show.plain(lonely))
     if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))
     ahead = _remaining(study, standing)
@@ -305,6 +307,7 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **wha
     """
     from .. import plots
     from ..frames import read_csv
+    from ..simulation.progress import at_work
     from ..study import analyze as judge
     from . import show
 
@@ -312,7 +315,8 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **wha
     if out is not None:
         show.writable(out)
     how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed")}}
-    table: VerdictTable = judge(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
+    with at_work(lambda: f"analyze {file}"):
+        table: VerdictTable = judge(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
     if as_json:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
     else:

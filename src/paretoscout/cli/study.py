@@ -15,7 +15,18 @@ from ..errors import InvalidInput, NotSupported, UnknownName
 from ..shown import counted, line
 from . import values
 from .conventions import Exit, pairs, seconds
-from .options import JSON_HELP, found, goal_option, load, measured, metric_options, study_options, time_option, waiting
+from .options import (
+    JSON_HELP,
+    alone,
+    found,
+    goal_option,
+    load,
+    measured,
+    metric_options,
+    study_options,
+    time_option,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from ..study import Study, Trial
@@ -119,6 +130,8 @@ def create(
     study = Study(**settings, storage=storage, name=name)
     for fact in _about(study):
         click.echo(line(fact))
+    if (lonely := alone(study, study.standing())) is not None:
+        click.echo(line(f"  {lonely}"))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
     click.echo(
         f"next: paretoscout run{named} './measure {{arm}}'; or ask{named}, and tell{named} TRIAL METRIC=VALUE ..."
@@ -365,9 +378,12 @@ def import_(file: Path, arm: str, trial: str | None, time: str | None, as_json: 
     time. If a row is wrong, none is taken. The guarantee holds however the rows came about, except if some were left
     out because of their outcomes.
     """
+    from ..simulation.progress import at_work
+
     study = load(storage, name)
     frame = _table(file)
-    new = study.tell_frame(frame, arm=arm, trial=trial, time=time)
+    with at_work(lambda: f"import {file}"):
+        new = study.tell_frame(frame, arm=arm, trial=trial, time=time)
     ignored = [column for column in frame if column not in (arm, trial, time, *study.spec.columns)]
     rows = len(next(iter(frame.values())))
     if as_json:

@@ -73,6 +73,11 @@ def analyze(
         cells = {name: columns.numbers_or_none(name) for name in names}
     else:
         cells = _wide(columns, names, metric, value)
+    if len(arms["arm"]) == 1 and not guards:
+        raise InvalidInput(
+            f"column {arm!r} of {columns.where} must name at least two options, got {labels[0]!r} in all rows: one "
+            "option has nothing to be compared with"
+        )
     known = sigma_of(sigma, names, len(stated))
     study = Study(
         arms,
