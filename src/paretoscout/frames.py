@@ -252,7 +252,7 @@ def _got(value: Any) -> str:
     """Return a cell for a message."""
     if isinstance(value, str):  # numpy's texts among them, which show that they are numpy's
         return checks.got(str(value)) if value.strip() else "an empty cell"
-    return checks.got(value)
+    return checks.got(value.item() if isinstance(value, np.generic) else value)
 
 
 def _how_to_write(cell: Any) -> str:

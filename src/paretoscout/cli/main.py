@@ -412,12 +412,23 @@ def _next_steps(file: str, stated: Problem, what: dict[str, Any]) -> list[str]:
         return ["next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max"]
     eps = [part for text in what["eps"] for part in ("--eps", text)]
     metrics = [part for text in what["metrics"] for part in ("-m", text)]
+    eps += [part for name in _never_vary(stated) for part in ("--exact", name)]
     analyzed = ["paretoscout", "analyze", file, "--arm", what["arm"], *metrics, *eps]
     named = stated.arms if len(stated.arms) <= NAMED_ARMS else [*stated.arms[:2], "..."]
     created = ["paretoscout", "create", *(part for arm in named for part in ("--arm", arm)), *metrics, *eps]
     return [
         f"next, the rows by themselves: {shlex.join(analyzed)}",
         f"or measure again, as often as needed: {shlex.join(created)}; paretoscout run './measure {{arm}}'",
+    ]
+
+
+def _never_vary(stated: Problem) -> list[str]:
+    """The metrics that are the same in all rows of an option: sizes, prices."""
+    rows = [own for own in stated.rows or () if len(own) > 1]
+    return [
+        metric.name
+        for position, metric in enumerate(stated.metrics)
+        if rows and all((own[:, position] == own[0, position]).all() for own in rows)
     ]
 
 
