@@ -346,3 +346,25 @@ def test_a_demo_of_a_file_ends_with_the_next_step(folder: Path) -> None:
     assert f"or measure again, as often as needed: {created}; paretoscout run './measure {{arm}}'" in shown
     assert run(*shlex.split(created)[1:]).exit_code == 0
     assert run(*shlex.split(analyzed)[1:]).exit_code == 0
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["create", "runs.csv", "-m", "ms"], "must name each option once, got 'a' in line 2 and line 3; a table of"),
+        ([*NEW, "--storage", "."], "storage must be a file or the address of a database, got the folder '.'"),
+        (["status", "--storage", "."], "storage must be a file or the address of a database, got the folder '.'"),
+        (["analyze", "runs.csv", *COLUMNS, "--bounds", "ms=3"], "--bounds must be written METRIC=LOW,HIGH, got 'ms=3'"),
+        (["analyze", "runs.csv", *COLUMNS, "--eps", "MS=3"], "unknown metric 'MS' in --eps; did you mean 'ms'?"),
+        (
+            ["analyze", "runs.csv", *COLUMNS, "--algorithm", "uniform"],
+            "sigma of a study with algorithm 'uniform' must be given for every metric",
+        ),
+    ],
+)
+def test_wrong_settings(folder: Path, arguments: list[str], message: str) -> None:
+    (folder / "runs.csv").write_text(ROWS)
+    assert message in refused(*arguments)

@@ -35,7 +35,7 @@ class UnknownName(ParetoscoutError, LookupError):
         self.kind, self.name, self.known = kind, name, known
         near = _nearest(str(name), known)
         meant = f"; did you mean {near!r}?" if near is not None else "."
-        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        shown = ", ".join(known[:30]) + (", ..." if len(known) > 30 else "")
         place = f" {where}" if where else ""
         super().__init__(f"unknown {kind} {name!r}{place}{meant} Known: {shown or 'none'}{hint}")
 

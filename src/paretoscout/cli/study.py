@@ -156,9 +156,18 @@ def _arms(file: Path | None, arms: tuple[str, ...]) -> Any:
         return list(arms)
     if file.suffix.lower() != ".csv":
         raise InvalidInput(f"options must be in a .csv or .yaml file, got {file}; the name of a study is --name")
-    from ..frames import read_csv
+    from ..frames import Columns, read_csv
 
-    return read_csv(file)
+    columns = Columns(read_csv(file), "")
+    label = "arm" if "arm" in columns.names else columns.names[0]
+    seen: dict[str, int] = {}
+    for row, arm in enumerate(columns.labels(label)):
+        if seen.setdefault(arm, row) != row:
+            raise InvalidInput(
+                f"column {label!r} of {file} must name each option once, got {arm!r} in {columns.at(seen[arm])} and "
+                f"{columns.at(row)}; a table of measurements is for paretoscout analyze, or import"
+            )
+    return columns.frame
 
 
 def _cost(texts: Sequence[str], arms: Any) -> Any:

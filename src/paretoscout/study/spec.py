@@ -266,9 +266,9 @@ def make_spec(
         )
         asked = replace(asked, metrics=tuple(stated))
     record, settings = resolve(algorithm)
+    if not asked.knows_sigma and settings.knows_noise and "noise" not in settings.__dataclass_fields__:
+        raise InvalidInput(f"sigma of a study with algorithm {record.name!r} must be given for every metric")
     if isinstance(algorithm, str) and not asked.knows_sigma:
-        if "noise" not in settings.__dataclass_fields__:
-            raise InvalidInput(f"sigma of a study with algorithm {record.name!r} must be given for every metric")
         settings = record.settings(noise="unknown")  # type: ignore[call-arg]
     if settings.sigma is not None:
         raise InvalidInput("sigma of a study must be given to the study, not to its algorithm")
