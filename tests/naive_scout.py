@@ -352,7 +352,7 @@ class NaiveScout:
         return self.in_favour(k, eliminated) >= self.thresholds[k] - 1e-6
 
     def verdicts(self) -> list[str]:
-        """All verdicts anew: first who is eliminated, by whoever is there; then who escapes the rest."""
+        """All verdicts again: first who is eliminated, by whoever is there; then who escapes the rest."""
         gone = {k for k in range(self.K) if self.presence[k] != 2 and self.may_eliminate(k, ())}
         return [
             "dominated" if k in gone else "front" if self.there(k) and self.may_accept(k, gone) else "undecided"

@@ -104,7 +104,7 @@ class StorageContract:
         assert late.spec("study") == "anew"
         assert numbers(late) == []
 
-    def test_a_study_made_anew_has_another_log(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+    def test_a_study_made_again_has_another_log(self, storage: Storage, handles: Callable[[], Storage]) -> None:
         late = handles()
         first = late.head("study")
         assert first.log

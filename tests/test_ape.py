@@ -38,7 +38,7 @@ def calibration(x: float) -> float:
 
 
 class NaiveAPE:
-    """The algorithm as it is written: all pairs anew after each sample.
+    """The algorithm as it is written: all pairs again after each sample.
 
     With more than one sigma or eps, each metric has its own in M+ and M-; with one of each these are the paper's.
     goal: "front" is eps1-PSI, "cover" is (eps1, eps2)-PSI, a number k is eps1-PSI-k.

@@ -182,4 +182,4 @@ def test_the_scale_of_a_rare_event_is_the_known_one() -> None:
 def test_summary_of_nothing() -> None:
     assert measure.summary([]) == "Nothing was run."
     skipped = Row("x", True, "f", "c", {}, 0.1, SKIPPED, "no file")
-    assert measure.summary([skipped]) == "1 rows were skipped."
+    assert measure.summary([skipped]) == "1 row was skipped."

@@ -34,7 +34,7 @@ def test_damage_is_found_and_repaired(folder: Path) -> None:
     for trial in range(4):
         ok("ask")
         ok("tell", str(trial * 2), "quality=0.5", "cost=1")
-    assert ok("db", "check") == "paretoscout.db: 1 studies, all sound\n"
+    assert ok("db", "check") == "paretoscout.db: 1 study, all sound\n"
     assert ok("db", "repair") == "paretoscout.db: all sound, nothing to repair\n"
     ok("db", "backup", "copy.db")
     assert run("db", "backup", "copy.db").exit_code == 2
@@ -52,7 +52,7 @@ def test_damage_is_found_and_repaired(folder: Path) -> None:
     assert len((folder / "dropped.jsonl").read_text().splitlines()) == 3
     ok("db", "check")
     assert told() == 2
-    assert "1 studies restored from copy.db" in ok("db", "restore", "copy.db", "--yes")
+    assert "1 study restored from copy.db" in ok("db", "restore", "copy.db", "--yes")
     assert told() == 4
     assert run("db", "restore", "copy.db", given="n\n").exit_code != 0
 

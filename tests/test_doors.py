@@ -163,7 +163,7 @@ def test_a_broken_door_is_told_by_the_exit_code(monkeypatch: pytest.MonkeyPatch)
     how = ["--doors", "--short", "--family", "analyze", "--workers", "1"]
     done = CliRunner().invoke(main, ["audit", *how], catch_exceptions=False)
     assert done.exit_code == 6
-    assert "BROKEN in 1 of 1 rows: door 'analyze' with" in done.stdout
+    assert "BROKEN in 1 of 1 row: door 'analyze' with" in done.stdout
 
 
 def test_an_ask_that_finds_all_decided_keeps_what_lapsed() -> None:

@@ -467,9 +467,9 @@ BAD_CONTEXTS = [
     ([["a"]], "contexts of {} must be real numbers"),
     ([[1, 0], [1]], "contexts of {} must be real numbers"),
     (np.zeros((0, 2)), r"contexts of {} must have shape \(K, d\), both at least 1"),
-    ([[1.0, 2.0], [2.0, 4.0]], "contexts of {} must span all 2 dimensions, got 2 arms of rank 1"),
-    ([[1.0, 2.0, 3.0]], "contexts of {} must span all 3 dimensions, got 1 arms of rank 1"),
-    (np.zeros((4, 2)), "contexts of {} must span all 2 dimensions, got 4 arms of rank 0"),
+    ([[1.0, 2.0], [2.0, 4.0]], "contexts of {} must span all 2 dimensions, got rank 1"),
+    ([[1.0, 2.0, 3.0]], "contexts of {} must span all 3 dimensions, got rank 1"),
+    (np.zeros((4, 2)), "contexts of {} must span all 2 dimensions, got rank 0"),
 ]
 
 

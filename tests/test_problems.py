@@ -191,14 +191,14 @@ def test_compressors_holds_what_was_recorded() -> None:
             lambda: ps.problems.linear([[1, 2]], [[1, 2, 3]], 1),
             "theta of problem 'linear' must have one row per feature (2), got 1",
         ),
-        (lambda: ps.problems.table(ROWS, arm="name", metrics=METRICS), "unknown column of problem 'table' 'name'"),
+        (lambda: ps.problems.table(ROWS, arm="name", metrics=METRICS), "unknown column 'name' of problem 'table'"),
         (
             lambda: ps.problems.table(ROWS, arm="model", metrics={"model": "max"}),
             "column 'model' of problem 'table' must hold numbers",
         ),
         (
             lambda: ps.problems.table({**ROWS, "cost": [1, 2, 3, None, 5]}, arm="model", metrics=METRICS),
-            "must be finite, got nan at 3",
+            "must hold a finite number in every row, got None in row 3",
         ),
         (lambda: ps.problems.table(ROWS, arm="model", metrics={}), "metrics of problem 'table' must be"),
         (
@@ -246,10 +246,10 @@ def test_read_csv(tmp_path: Path) -> None:
     path.write_text('arm,value\n"a, b",1\nc,2\n')
     assert ps.problems.read_csv(path) == {"arm": ["a, b", "c"], "value": ["1", "2"]}
     path.write_text("arm,value\na\n")
-    with pytest.raises(InvalidInput, match=r"row 1 of .* must have 2 fields, got 1"):
+    with pytest.raises(InvalidInput, match=r"line 2 of .* must have as many cells as the header \(2\), got 1"):
         ps.problems.read_csv(path)
     path.write_text("")
-    with pytest.raises(InvalidInput, match="a header and at least one row, got 0 lines"):
+    with pytest.raises(InvalidInput, match="a header and at least one row, got nothing"):
         ps.problems.read_csv(path)
     path.write_bytes('\ufeffarm,value\n"a\nb",1\n\nc,2\n\n'.encode())  # as spreadsheets write it
     assert ps.problems.read_csv(path) == {"arm": ["a\nb", "c"], "value": ["1", "2"]}

@@ -132,7 +132,7 @@ def test_large_means_take_no_more_samples(model: str) -> None:
 
 def test_who_cannot_judge_again_says_so() -> None:
     session = Session(MultiPFI(), Setup(n_arms=2, n_metrics=1, eps=np.zeros(1), delta=0.1, sigma=np.ones(1)))
-    refusal = "algorithm 'multi-pfi' cannot judge anew"
+    refusal = "algorithm 'multi-pfi' cannot judge again"
     with pytest.raises(NotSupported, match=refusal):
         session.set_presence(0, GONE)
     with pytest.raises(NotSupported, match=refusal):

@@ -230,7 +230,7 @@ def proven(twin: NaiveScout, before: IntArray, after: IntArray) -> None:
 
 
 def same_verdicts(twin: NaiveScout, status: IntArray) -> None:
-    """All verdicts judged anew are those of the whole history; where evidence is minimised on a grid it may fall short."""
+    """All verdicts judged again are those of the whole history; where evidence is minimised on a grid it may fall short."""
     for k, expected in enumerate(twin.verdicts()):
         if twin.e_values:
             assert ("undecided", "front", "dominated")[status[k]] == expected

@@ -283,7 +283,7 @@ def test_pfiwr_settings_are_checked() -> None:
 
 def test_contexts_that_do_not_span_are_refused() -> None:
     flat = ps.problems.gaussian(S5.means, sigma=0.1, contexts=[[1, 2, 3], [2, 4, 6], [0, 1, 1], [1, 1, 2], [1, 0, 1]])
-    with pytest.raises(InvalidInput, match="must span all 3 dimensions, got 5 arms of rank 2"):
+    with pytest.raises(InvalidInput, match="must span all 3 dimensions, got rank 2"):
         ps.simulate(flat, "pfiwr", delta=0.1)
     assert ps.simulate(flat, "multi-pfi", eps=0.05, delta=0.1, replicates=1).success.all()
 

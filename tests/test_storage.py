@@ -369,11 +369,11 @@ def test_damage_is_found_and_what_is_sound_is_kept(database: str, tmp_path: Path
     ]
     done, left = repair(storage, tmp_path / "dropped.jsonl", lambda spec, name: None)
     assert done == [
-        "study 'hole': dropped 4 events, from number 4 on (event 4 is missing: the next one is 5), and 1 snapshots of them",
+        "study 'hole': dropped 4 events, from number 4 on (event 4 is missing: the next one is 5), and 1 snapshot of them",
         "study 'flipped': dropped 3 events, from number 6 on (event 6 is damaged: its checksum does not fit), "
-        "and 1 snapshots of them",
+        "and 1 snapshot of them",
         "study 'ahead': dropped 0 events, from number 9 on (a snapshot of event 20 is ahead of the log), "
-        "and 1 snapshots of them",
+        "and 1 snapshot of them",
     ]
     assert [damage.study for damage in left] == ["settings"]
     dropped = [json.loads(line) for line in (tmp_path / "dropped.jsonl").read_text().splitlines()]
@@ -513,7 +513,7 @@ def test_a_file_that_was_removed_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(StorageUnavailable, match=r"is gone: there is no file .*s.db any more. Nothing was written"):
             action()
     assert not list(tmp_path.iterdir())
-    again = storage_of(tmp_path / "s.db")  # who names it anew gets a new one
+    again = storage_of(tmp_path / "s.db")  # who names it again gets a new one
     again.create("study", "anew")
     assert again.spec("study") == storage.spec("study") == "anew"
 

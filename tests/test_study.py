@@ -1086,7 +1086,7 @@ def test_where_every_option_breaks_a_guard_none_is_on_the_front() -> None:
     assert study.front() == ["good"]
 
 
-def test_guards_need_an_algorithm_that_can_start_anew() -> None:
+def test_guards_need_an_algorithm_that_can_start_again() -> None:
     with pytest.raises(NotSupported, match="'pfiwr' cannot keep guards"):
         new(algorithm=PFIwR(theta_max=3.0), guards="quality >= 1", goal="front")
 
@@ -1206,8 +1206,8 @@ def test_bad_contexts_are_refused(contexts: list[str], message: str) -> None:
         ({"algorithm": Scout(sigma=1.0)}, "sigma of a study must be given to the study, not to its algorithm"),
         ({"guards": ["latency under 3"]}, "a guard must read like"),
         ({"contexts": ["x"]}, "contexts of a study must be columns of a frame"),
-        ({"cost": [1.0, 2.0]}, "cost of a study must be 3 numbers, one per arm, got"),
-        ({"cost": 2.0}, "cost of a study must be 3 numbers, one per arm, got 2.0"),
+        ({"cost": [1.0, 2.0]}, "cost of a study must be one number per arm .3., got"),
+        ({"cost": 2.0}, "cost of a study must be one number per arm .3., got 2.0"),
         ({"cost": [1.0, 0.0, 1.0]}, "cost of a study must be above 0, got 0"),
         ({"cost": [1.0, math.nan, 1.0]}, "cost of a study must be finite, got nan"),
         ({"cost": "price"}, "cost of a study must be a column of a frame of arms, or numbers, got 'price'"),
@@ -1262,7 +1262,7 @@ def test_costs_reach_the_algorithm_and_stay(database: str) -> None:
     for cost, message in (
         (None, "cost of arms must be given as in the study"),
         ([0.0], "cost of a study must be above 0, got 0"),
-        ([1.0, 2.0], "cost of a study must be 1 numbers, one per arm"),
+        ([1.0, 2.0], "cost of a study must be one number per arm .1."),
         ({"e": 1.0}, "unknown arm in cost of a study: 'e'"),
     ):
         refuses(study, ParetoscoutError, message, partial(study.add_arms, ["d"], cost=cost))
@@ -1468,7 +1468,7 @@ def test_a_table_can_be_taken_in_the_order_of_time() -> None:
         for said in (ps.analyze(table, **how), ps.analyze(in_order, **how))
     ]
     assert mean[0] == mean[1]
-    with pytest.raises(UnknownName, match="column of this table 'then'"):
+    with pytest.raises(UnknownName, match="unknown column 'then' of this table"):
         ps.analyze(table, arm="arm", metrics={"ms": "min"}, time="then")
 
 

@@ -556,7 +556,7 @@ def test_a_study_that_was_deleted_under_a_worker_is_not_written_to(storage: str,
         lambda: study.counts(),
         lambda: study.withdraw("a"),
     ):
-        with pytest.raises(Conflict, match="'study' was deleted and made anew since it was loaded here"):
+        with pytest.raises(Conflict, match="'study' was deleted and made again since it was loaded here"):
             action()
     assert events(fresh) == before
     measure_some(fresh, 2)
@@ -574,7 +574,7 @@ def test_a_file_that_was_replaced_under_a_worker_is_noticed(tmp_path: Path) -> N
     with pytest.raises(StorageUnavailable, match="is gone"):
         study.tell(trial, outcome_of(trial.number, trial.arm))
     (tmp_path / "t.db").rename(tmp_path / "s.db")
-    with pytest.raises(Conflict, match="made anew"):
+    with pytest.raises(Conflict, match="made again"):
         study.tell(trial, outcome_of(trial.number, trial.arm))
     assert Study.load(storage=tmp_path / "s.db").counts()["asked"] == 0
 

@@ -129,7 +129,7 @@ def naive_least_squares(x: Array, A: Array, rho: float, sigma: float, delta: flo
 
 
 def naive_bernstein(x: list[float], alpha: float) -> tuple[float, float]:
-    """Every sum anew from the list."""
+    """Every sum again, from the list."""
     means = [(0.5 + sum(x[:i])) / (i + 1) for i in range(len(x) + 1)]
     variances = [(0.25 + sum((x[j] - means[j + 1]) ** 2 for j in range(i))) / (i + 1) for i in range(len(x) + 1)]
     bets = [

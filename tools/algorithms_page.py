@@ -1,4 +1,4 @@
-"""Write the tables of docs/algorithms.md anew, from what the algorithms say of themselves.
+"""Write the tables of docs/algorithms.md again, from what the algorithms say of themselves.
 
 python tools/algorithms_page.py
 """

@@ -161,7 +161,7 @@ def floats(what: str, value: Any, *, own: bool = True) -> Floats:
     try:
         array = np.asarray(value)
         if array.dtype.kind in "biufO":
-            # a read-only array is copied in any case: kernels would be compiled anew for it
+            # a read-only array is copied in any case: kernels would be compiled again for it
             return array.astype(np.float64, order="C", copy=own or not array.flags.writeable)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{problem}{error}") from error

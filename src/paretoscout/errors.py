@@ -29,12 +29,22 @@ class InvalidInput(ParetoscoutError, ValueError):
 class UnknownName(ParetoscoutError, LookupError):
     """No algorithm, problem, arm or metric has that name."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[str], where: str = "", hint: str = "") -> None:
+        """Say what is unknown, what is near it and what is known; where: "of runs.csv"; hint: what else to say."""
         known = list(known)
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        super().__init__(f"unknown {kind} {name!r}{hint} Known: {shown}")
+        self.kind, self.name, self.known = kind, name, known
+        near = _nearest(str(name), known)
+        meant = f"; did you mean {near!r}?" if near is not None else "."
+        shown = ", ".join(known[:30]) + (", ..." if len(known) > 30 else "")
+        place = f" {where}" if where else ""
+        super().__init__(f"unknown {kind} {name!r}{place}{meant} Known: {shown or 'none'}{hint}")
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    """Return the name that was perhaps meant, whatever its case."""
+    folded = {other.casefold(): other for other in known}
+    near = difflib.get_close_matches(name, known, n=1) or difflib.get_close_matches(name.casefold(), folded, n=1)
+    return folded.get(near[0], near[0]) if near else None
 
 
 class NameTaken(ParetoscoutError, ValueError):

@@ -111,7 +111,7 @@ class Estimator:
         s, U, V = linear_basis(self.contexts)
         if rank(self.contexts, s) < d:
             raise InvalidInput(
-                f"contexts of {name} must span all {d} dimensions, got {K} arms of rank {rank(self.contexts, s)}: "
+                f"contexts of {name} must span all {d} dimensions, got rank {rank(self.contexts, s)}: "
                 "drop or merge feature columns that depend on others"
             )
         self.constants = EstimatorConstants(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.resources.abc import Traversable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,75 +18,174 @@ import numpy as np
 from . import checks
 from .errors import InvalidInput, MissingExtra, UnknownName
 from .kernels.arrays import FloatArray
-from .shown import of_cell
+from .shown import counted, of_cell
+
+#: What may stand between the cells of a CSV file; spreadsheets write ';' where the comma is the decimal point.
+DELIMITERS = (",", ";", "\t")
+_WITH_COMMA = re.compile(r"[-+]?[\d.' ]*,[\d.,' ]*")
+_WITH_UNIT = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?\s*(%|[^\W\d]\S*)", re.IGNORECASE)
 
 
-def read_csv(path: str | Path | Traversable) -> dict[str, list[str]]:
-    """Read a CSV file with a header into a dict of columns, ready for `table`. Blank lines are skipped."""
+class CSVTable(dict[str, list[Any]]):
+    """The columns of a CSV file, ready for `table`; it knows the file, and in which of its lines each row begins."""
+
+    def __init__(self, columns: Mapping[str, list[Any]], source: str, lines: Sequence[int]) -> None:
+        super().__init__(columns)
+        self.source, self.lines = source, lines
+
+
+def read_csv(path: str | Path | Traversable) -> CSVTable:
+    """Read a CSV file with a header into a dict of columns, ready for `table`. Blank lines are skipped.
+
+    Cells are separated by ',', ';' or tabs: the header tells.
+    """
     source = Path(path) if isinstance(path, str) else path
     try:
-        text = source.read_text(encoding="utf-8-sig")
+        data = source.read_bytes()
     except FileNotFoundError:
-        raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, ValueError) as problem:  # ValueError: not UTF-8, or a NUL in the path
-        raise InvalidInput(f"{path} must be a CSV file in UTF-8, but: {problem}") from None
+        raise InvalidInput(f"no such file: {path}{_near(source)}") from None
+    except IsADirectoryError:
+        raise InvalidInput(f"{path} must be a CSV file, got a folder") from None
+    except OSError as problem:
+        raise InvalidInput(f"{path} must be a CSV file that can be read, but: {problem.strerror}") from None
+    except ValueError as problem:  # a NUL in the path
+        raise InvalidInput(f"{path} must be a CSV file, but: {problem}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise InvalidInput(
+            f"{path} must be a CSV file in UTF-8, but line {line} has a byte 0x{data[problem.start]:02x} that is no "
+            "letter there: save it again, as CSV in UTF-8"
+        ) from None
     return parse_csv(text, str(path))
 
 
-def parse_csv(text: str, path: str) -> dict[str, list[str]]:
-    """Do the same with a text; `path` is what to call it."""
+def _near(path: Path | Traversable) -> str:
+    """Ask whether another file of the folder is meant."""
+    if not isinstance(path, Path) or not path.parent.is_dir():
+        return ""
     try:
-        lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
-        rows = [[of_cell(cell) for cell in row] for row in lines if row]
-    except csv.Error as problem:
-        raise InvalidInput(f"{path} must be a CSV file, but: {problem}") from None
+        others = {other.stem: other for other in path.parent.glob("*.csv") if other.is_file()}
+    except OSError:
+        return ""
+    near = get_close_matches(path.stem, others, n=1)
+    return f"; did you mean {str(others[near[0]])!r}?" if near else ""
+
+
+def parse_csv(text: str, path: str) -> CSVTable:
+    """Do the same with a text; `path` is what to call it."""
+    rows = list(_rows(text, path, _delimiter(text)))
     if len(rows) < 2:
-        raise InvalidInput(f"{path} must have a header and at least one row, got {len(rows)} lines")
-    header = rows[0]
+        found = "only a header" if rows else "nothing"
+        raise InvalidInput(f"{path} must have a header and at least one row, got {found}")
+    _, _, header = rows[0]
     for column in header:
         if header.count(column) > 1:
             raise InvalidInput(f"columns of {path} must have different names, got {column!r} twice")
-    for number, row in enumerate(rows[1:], start=1):
+    for first, last, row in rows[1:]:
         if len(row) != len(header):
-            raise InvalidInput(f"row {number} of {path} must have {len(header)} fields, got {len(row)}")
-    return {column: [row[position] for row in rows[1:]] for position, column in enumerate(header)}
+            open_ = f" (it goes on to line {last}: is a quotation mark not closed?)" if last > first else ""
+            raise InvalidInput(
+                f"line {first} of {path} must have as many cells as the header ({len(header)}), got {len(row)}{open_}"
+            )
+    columns = {column: [row[position] for _, _, row in rows[1:]] for position, column in enumerate(header)}
+    return CSVTable(columns, path, [first for first, _, _ in rows[1:]])
+
+
+def _rows(text: str, path: str, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield the rows that are not blank, each with its first line and its last one."""
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, delimiter=delimiter)
+    last = 0
+    try:
+        for row in reader:
+            first, last = last + 1, reader.line_num
+            if row:
+                yield first, last, [of_cell(cell) for cell in row]
+    except csv.Error as problem:
+        raise InvalidInput(f"{path} must be a CSV file, but line {reader.line_num} is not: {problem}") from None
+
+
+def _delimiter(text: str) -> str:
+    r"""Return what separates cells: what splits the header and the first row alike, else what splits the header most.
+
+    >>> _delimiter("model;ms\na;1,5"), _delimiter("model,ms\na,1.5"), _delimiter("model\na")
+    (';', ',', ',')
+    """
+    sizes = {}
+    for delimiter in DELIMITERS:
+        try:
+            header, first = ([len(row) for _, _, row in islice(_rows(text, "", delimiter), 2)] + [0, 0])[:2]
+        except InvalidInput:
+            continue
+        if header == first > 1:
+            return delimiter
+        sizes[delimiter] = header
+    return max(sizes, key=lambda delimiter: sizes[delimiter], default=",")
 
 
 class Columns:
-    """The columns of a pandas, polars or pyarrow table, or of a dict."""
+    """The columns of a pandas, polars or pyarrow table, or of a dict.
+
+    where: what the table is called; a CSV file is called by its name, and its rows by its lines.
+    """
 
     def __init__(self, frame: Any, where: str) -> None:
         # pyarrow tables spell it column_names; iterating a dict gives its keys
         names = getattr(frame, "column_names", None) or getattr(frame, "columns", frame)
         if isinstance(frame, str) or not hasattr(names, "__iter__") or not hasattr(frame, "__getitem__"):
-            raise InvalidInput(f"frame of {where} must be a table or a dict of columns, got {frame!r}")
-        self.frame, self.where = frame, where
+            raise InvalidInput(f"frame of {where} must be a table or a dict of columns, got {checks.got(frame)}")
+        self.frame = frame
+        self.lines = frame.lines if isinstance(frame, CSVTable) else None
+        self.where = frame.source if isinstance(frame, CSVTable) else where
         self.names = list(names)
         self.n_rows = 0
 
-    def _column(self, name: str) -> Any:
-        if self.names.count(name) != 1:
-            if name in self.names:
+    def at(self, row: int) -> str:
+        """Which row, for a message."""
+        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
+
+    def row(self, row: int) -> str:
+        """Which row of what, for a message."""
+        return f"{self.at(row)} of {self.where}"
+
+    def with_columns(self, columns: Mapping[str, list[Any]]) -> Mapping[str, Any]:
+        """Return other columns of the same rows, which are called the same."""
+        return columns if self.lines is None else CSVTable(columns, self.where, self.lines)
+
+    def check_there(self, name: str) -> None:
+        """Refuse a column that is not there, or twice."""
+        if name in self.names:
+            if self.names.count(name) > 1:
                 raise InvalidInput(f"column {name!r} of {self.where} must be there once, got it twice")
-            raise UnknownName(f"column of {self.where}", name, map(str, self.names))
+            return
+        hint = ""
+        if self.lines is not None and len(self.names) == 1:
+            hint = ". It has but one column: cells must be separated by ',', ';' or tabs"
+        raise UnknownName("column", name, map(str, self.names), f"of {self.where}", hint)
+
+    def _column(self, name: str) -> Any:
+        self.check_there(name)
         values = np.asarray(self.frame[name])
         if values.ndim != 1:
-            raise InvalidInput(f"column {name!r} of {self.where} must be a list of values, got {self.frame[name]!r}")
+            raise InvalidInput(
+                f"column {name!r} of {self.where} must be a list of values, got {checks.got(self.frame[name])}"
+            )
         self.n_rows = self.n_rows or len(values)
         if len(values) != self.n_rows or not self.n_rows:
             raise InvalidInput(
                 f"columns of {self.where} must be equally long and not empty, "
-                f"but {name!r} has {len(values)} rows and another {self.n_rows}"
+                f"but {name!r} has {counted(len(values), 'row')} and another {self.n_rows}"
             )
         return values
 
-    def labels(self, name: str) -> list[str]:
-        """The names of the arms, row by row."""
+    def labels(self, name: str, of: str = "an arm") -> list[str]:
+        """The names of the arms, or of something else, row by row."""
         values = self._column(name)
         for row, value in enumerate(values):
             if _is_missing(value):
                 raise InvalidInput(
-                    f"column {name!r} of {self.where} must name an arm in every row, got {value!r} in row {row}"
+                    f"column {name!r} of {self.where} must name {of} in every row, got {_got(value)} in {self.at(row)}"
                 )
         try:
             return [str(value) for value in values]
@@ -92,14 +194,15 @@ class Columns:
 
     def numbers(self, name: str) -> FloatArray:
         """A column of finite numbers; texts that spell numbers will do."""
-        values = self._column(name)
-        what = f"column {name!r} of {self.where}"
-        if values.dtype.kind in "US" or (values.dtype == object and isinstance(values[0], str)):
-            try:
-                values = values.astype(float)
-            except ValueError as problem:
-                raise InvalidInput(f"{what} must hold numbers, but: {problem}") from None
-        return checks.finite(what, checks.floats(what, values))
+        values, numbers = self._column(name), self._floats(name)
+        wrong = ~np.isfinite(numbers)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InvalidInput(
+                f"column {name!r} of {self.where} must hold a finite number in every row, "
+                f"got {_got(values[row])} in {self.at(row)}"
+            )
+        return numbers
 
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers, or texts that all spell one."""
@@ -114,23 +217,56 @@ class Columns:
 
     def numbers_or_none(self, name: str) -> list[float | None]:
         """A column of finite numbers in which some may be missing: empty, None or NaN."""
-        values, what = self._column(name), f"column {name!r} of {self.where}"
-        if values.dtype.kind in "biuf":
-            numbers = values.astype(float)
-        else:
-            numbers = np.full(len(values), np.nan)
-            for row, value in enumerate(values):
-                try:
-                    numbers[row] = np.nan if _is_missing(value) else float(value)
-                except OverflowError:  # a whole number that is larger than any float
-                    raise InvalidInput(f"{what} must be finite, got {checks.got(value)} in row {row}") from None
-                except (TypeError, ValueError):
-                    raise InvalidInput(f"{what} must hold numbers, got {checks.got(str(value))} in row {row}") from None
+        values, numbers = self._column(name), self._floats(name)
         infinite = np.isinf(numbers)
         if infinite.any():
             row = int(infinite.argmax())
-            raise InvalidInput(f"{what} must be finite, got {values[row]} in row {row}")
+            raise InvalidInput(
+                f"column {name!r} of {self.where} must be finite, got {_got(values[row])} in {self.at(row)}"
+            )
         return [None if number != number else number for number in numbers.tolist()]
+
+    def _floats(self, name: str) -> FloatArray:
+        """A column of numbers, NaN where one is missing; the first cell that holds anything else is refused."""
+        values = self._column(name)
+        if values.dtype.kind in "biufUS":
+            try:
+                return values.astype(float)
+            except ValueError:
+                pass  # a cell is empty, or wrong
+        numbers = np.full(len(values), np.nan)
+        for row, value in enumerate(values):
+            try:
+                numbers[row] = np.nan if _is_missing(value) else float(value)
+            except OverflowError:  # a whole number that is larger than any float
+                numbers[row] = np.inf
+            except (TypeError, ValueError):
+                raise InvalidInput(
+                    f"column {name!r} of {self.where} must hold numbers, "
+                    f"got {_got(value)} in {self.at(row)}{_how_to_write(value)}"
+                ) from None
+        return numbers
+
+
+def _got(value: Any) -> str:
+    """Return a cell for a message."""
+    if isinstance(value, str):  # numpy's texts among them, which show that they are numpy's
+        return checks.got(str(value)) if value.strip() else "an empty cell"
+    return checks.got(value.item() if isinstance(value, np.generic) else value)
+
+
+def _how_to_write(cell: Any) -> str:
+    """Say what is wrong with a text that nearly is a number."""
+    text = str(cell).strip()
+    if _WITH_COMMA.fullmatch(text):
+        return ": write decimals with a point, and nothing between thousands"
+    if _WITH_UNIT.fullmatch(text):
+        return ": write the number without its unit"
+    if "\n" in text:
+        return ": is a quotation mark not closed?"
+    if text.lower() in ("na", "n/a", "-", "?", "none", "null", "missing"):
+        return ": leave a cell empty if there is no number"
+    return ""
 
 
 def _is_missing(value: Any) -> bool:

@@ -12,6 +12,7 @@ from . import checks
 from .defaults import DELTA
 from .errors import InvalidInput
 from .kernels.arrays import FloatArray
+from .shown import counted
 from .statement import Eps, Metric, Statement, Units
 
 
@@ -62,9 +63,9 @@ class Problem:
                     )
 
     def __repr__(self) -> str:
-        shape = f"{len(self.arms)} arms, {len(self.metrics)} metrics"
+        shape = f"{counted(len(self.arms), 'arm')}, {counted(len(self.metrics), 'metric')}"
         if self.contexts is not None:
-            shape += f", {self.contexts.shape[1]} features"
+            shape += f", {counted(self.contexts.shape[1], 'feature')}"
         return f"<Problem {self.name!r}: {shape}>"
 
     @property

@@ -135,7 +135,7 @@ class Session:
         return int(self.state.presence[arm]) if self.kernels.judge_again is not None else PRESENT
 
     def set_presence(self, arm: int, presence: int) -> None:
-        """Say whether an arm is there: PRESENT, DOUBTFUL, GONE or MISSED of `kernels/decisions.py`; then judge anew."""
+        """Say whether an arm is there: PRESENT, DOUBTFUL, GONE or MISSED of `kernels/decisions.py`. Judge again."""
         self._require_judging()
         arm = self._arm(arm)
         self.state.presence[arm] = checks.whole("presence of an arm", presence, least=PRESENT, most=MISSED)
@@ -251,7 +251,7 @@ class Session:
     def _require_judging(self) -> Callable[[Any, Any], None]:
         if self.kernels.judge_again is None:
             raise NotSupported(
-                f"algorithm {self.algorithm.name!r} cannot judge anew, nor do without an arm it began with"
+                f"algorithm {self.algorithm.name!r} cannot judge again, nor do without an arm it began with"
             )
         return self.kernels.judge_again
 
@@ -266,7 +266,7 @@ class Session:
             raise InvalidInput(f"observed must be {L} booleans, at least one of them true, got {observed!r}")
         values = checks.floats("outcome", outcome)
         if values.shape != (L,):
-            raise InvalidInput(f"outcome must be {L} numbers, one per metric, got {outcome!r}")
+            raise InvalidInput(f"outcome must be one number per metric ({L}), got {outcome!r}")
         if not mask.all():
             self._require("missing", f"an outcome that lacks metrics {np.flatnonzero(~mask).tolist()}")
             values[~mask] = 0.0

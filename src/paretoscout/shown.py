@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from collections.abc import Sequence
 
 #: The mark of each verdict, in the order in which options are listed.
 MARKS = {"front": "★", "same": "≡", "undecided": "◌", "dominated": "×"}
 #: What makes a spreadsheet take a cell for a formula.
 FORMULA = ("=", "+", "-", "@")
+#: All of a text but its last sentence, or what comes after its last semicolon.
+CLAUSE = re.compile(r"(.+[?.;])\s\S")
 MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w)")
 
 
@@ -78,6 +81,31 @@ def markdown_table(header: Sequence[object], rows: Sequence[Sequence[object]], r
     return "\n".join([first, "|" + f"{rule}|" * len(header), *others])
 
 
+def counted(n: float, what: str, many: str | None = None) -> str:
+    """Return how many there are of something; many: what several are called, if not by an s at the end.
+
+    >>> counted(1, "run"), counted(2000, "run"), counted(0, "study", "studies")
+    ('1 run', '2,000 runs', '0 studies')
+    """
+    return f"{n:,} {what if n == 1 else many or f'{what}s'}"
+
+
+def brief(text: str, width: int) -> str:
+    """Return a text that fits: without its last sentences, or cut at a word.
+
+    >>> brief("What is it worth? All of it, measured: time against size.", 40)
+    'What is it worth?'
+    >>> brief("one; two", 4), brief("one two three", 11)
+    ('one', 'one two ...')
+    """
+    while len(text) > width:
+        kept = CLAUSE.match(text)
+        if kept is None:
+            return textwrap.shorten(text, width, placeholder=" ...")
+        text = kept[1].rstrip(";")
+    return text
+
+
 def with_unit(number: str, unit: str) -> str:
     """Return a number with its unit, if it has one.
 
@@ -94,15 +122,6 @@ def heading(name: str, unit: str) -> str:
     ('time (ms)', 'quality')
     """
     return f"{name} ({unit})" if unit else name
-
-
-def counted(number: int, word: str) -> str:
-    """Return how many there are of something.
-
-    >>> counted(1, "run"), counted(1200, "run")
-    ('1 run', '1,200 runs')
-    """
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def shortened(text: str, most: int) -> str:

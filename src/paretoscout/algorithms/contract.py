@@ -69,7 +69,7 @@ class Setup:
         if exact.shape not in ((), (L,)) or exact.dtype != np.bool_:
             raise InvalidInput(f"exact of a setup must be {L} booleans, one per metric, got {self.exact!r}")
         if entered.shape not in ((), (self.n_arms,)) or entered.dtype.kind not in "iu" or entered.min() < 0:
-            raise InvalidInput(f"entered of a setup must be {self.n_arms} whole numbers, got {self.entered!r}")
+            raise InvalidInput(f"entered of a setup must be one whole number per arm, got {self.entered!r}")
         checked["exact"], checked["entered"] = np.full(L, exact), np.full(self.n_arms, entered, np.int64)
         if self.bounds is not None:
             bounds = checked["bounds"] = checks.floats("bounds of a setup", self.bounds)
@@ -77,7 +77,7 @@ class Setup:
                 raise InvalidInput(f"bounds of a setup must be {L} pairs, low before high, got {self.bounds!r}")
         cost = checks.finite("cost of a setup", checks.floats("cost of a setup", self.cost))
         if cost.shape not in ((), (self.n_arms,)) or not (cost > 0).all():
-            raise InvalidInput(f"cost of a setup must be {self.n_arms} numbers above 0, one per arm, got {self.cost!r}")
+            raise InvalidInput(f"cost of a setup must be one number above 0 per arm ({self.n_arms}), got {self.cost!r}")
         checked["cost"] = np.full(self.n_arms, cost)
         if self.contexts is not None:
             checked["contexts"] = checks.table("contexts of a setup", self.contexts, "(arms, features)")

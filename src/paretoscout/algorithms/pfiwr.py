@@ -145,7 +145,7 @@ def init(settings: PFIwR, setup: Setup) -> tuple[PFIwRState, PFIwRConstants]:
     s, U, V = linear_basis(raw)
     if rank(raw, s) < d:
         raise InvalidInput(
-            f"contexts of algorithm 'pfiwr' must span all {d} dimensions, got {K} arms of rank {rank(raw, s)}: "
+            f"contexts of algorithm 'pfiwr' must span all {d} dimensions, got rank {rank(raw, s)}: "
             "drop or merge feature columns that depend on others"
         )
     theta_max = setup.theta_max if settings.theta_max is None else settings.theta_max

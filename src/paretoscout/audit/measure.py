@@ -21,6 +21,7 @@ from typing import Any
 from ..algorithms.contract import Algorithm, Settings
 from ..errors import InvalidInput, NotSupported
 from ..geometry import gaps
+from ..shown import counted
 from ..simulation.progress import Progress, compiling, progress_bar
 from ..simulation.replicates import Outcome, Simulation, cores, in_threads
 from ..simulation.results import rate_interval
@@ -317,21 +318,21 @@ def summary(rows: Sequence[Row]) -> str:
         bad = sorted({_who(row) for row in claimed if row.verdict == BROKEN})
         n = sum(row.verdict == BROKEN for row in claimed)
         parts.append(
-            f"BROKEN in {n} of {len(claimed)} rows: {', '.join(bad)}. What is claimed does not hold."
+            f"BROKEN in {n} of {counted(len(claimed), 'row')}: {', '.join(bad)}. What is claimed does not hold."
             if bad
-            else f"Every claimed guarantee was kept, in {len(claimed)} rows."
+            else f"Every claimed guarantee was kept, in {counted(len(claimed), 'row')}."
         )
     for name in dict.fromkeys(row.algorithm for row in rows if not row.claims):
         theirs = [row for row in rows if row.algorithm == name and row.verdict != SKIPPED]
         n = sum(row.verdict == FAILS for row in theirs)
         if theirs:
-            parts.append(f"{name} claims none, and fails in {n} of {len(theirs)} rows.")
+            parts.append(f"{name} claims none, and fails in {n} of {counted(len(theirs), 'row')}.")
     undecided, played = sum(row.undecided for row in rows), sum(row.replicates for row in rows if row.door)
     if undecided:
-        parts.append(f"{undecided:,} of {played:,} runs of doors ended undecided, which is no failure.")
+        parts.append(f"{undecided:,} of {counted(played, 'run')} of doors ended undecided, which is no failure.")
     skipped = sum(row.verdict == SKIPPED for row in rows)
     if skipped:
-        parts.append(f"{skipped} rows were skipped.")
+        parts.append(f"{counted(skipped, 'row')} {'was' if skipped == 1 else 'were'} skipped.")
     return " ".join(parts) or "Nothing was run."
 
 

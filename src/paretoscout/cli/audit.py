@@ -86,7 +86,7 @@ def audit(
     with_doors = doors is not False and algorithms is None and (ours or not theirs)
     door_cases = ways_in.door_cases(ours, short) if with_doors else []
     n = replicates or (measure.SHORT if short else measure.FULL)
-    how: dict[str, Any] = {"deltas": deltas or (0.1,), "seed": seed, "workers": workers}
+    how: dict[str, Any] = {"deltas": deltas or (0.1,), "seed": seed, "workers": workers, "progress": True}
     total = (len(chosen) * len(cases) + len(door_cases)) * len(how["deltas"])
     rows: list[Row] = []
     interrupted = False

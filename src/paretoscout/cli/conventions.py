@@ -48,12 +48,12 @@ class Exit(IntEnum):
 def agreed(question: str) -> None:
     """Ask before something is lost; a script that cannot answer must say --yes."""
     try:
-        yes = click.confirm(question)
+        yes = click.confirm(question, err=True)
     except click.Abort:  # Ctrl-C, or the end of the input
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise InvalidInput(f"{question} Nobody is there to answer: say --yes. Nothing was changed") from None
+        raise InvalidInput("nobody is there to answer: say --yes. Nothing was changed") from None
     if not yes:
         raise click.Abort
 

@@ -117,7 +117,7 @@ def _facts(dataset: Dataset) -> list[tuple[str, str]]:
         ("size", f"{many}{in_bytes(up.bytes)}"),
         ("sha256", up.sha256),
         ("licence", dataset.licence),
-        ("arms", f"{dataset.arms:,}, of which {dataset.front} are optimal; {dataset.rows:,} rows"),
+        ("arms", f"{dataset.arms:,}, {dataset.front} of them optimal; {dataset.rows:,} rows"),
         ("metrics", _metrics(dataset)),
         ("eps", f"{eps} (unless told)"),
         ("noise", dataset.noise),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import click
 
 from ..errors import InvalidInput
 from .conventions import Exit, seconds
-from .options import load, study_options
+from .options import alone, load, study_options
 from .progress import ProgressLines
 from .study import outcome_of
 
 PLACE = "{arm}"
+#: What looks like a placeholder; braces that are doubled are braces.
+PLACES = re.compile(r"(?<![{$])\{(\w+)\}(?!\})")
+FILLED = re.compile(r"\{(\{\w+\})\}|\{arm\}")
 
 
 class MeasurementFailed(InvalidInput):
@@ -42,15 +46,17 @@ def run(
     paretoscout run './measure {arm}' --workers 4
 
     The last line that COMMAND prints is the outcome: METRIC=VALUE for each metric, or a JSON object. No shell reads the
-    command; the name of the option is also in the variable PARETOSCOUT_ARM. Ctrl-C loses nothing: what was told is
-    kept, and the same command goes on.
+    command; the name of the option is also in the variable PARETOSCOUT_ARM; {{x}} stands for {x}. Ctrl-C loses nothing:
+    what was told is kept, and the same command goes on.
 
     Exit code 0: every option has its verdict; 3: some have none; 2: a measurement failed.
     """  # noqa: D301 - click wants the character itself
     from . import show
 
-    study = load(storage, name)
     words = _words(command)
+    study = load(storage, name)
+    if (lonely := alone(study, study.standing())) is not None:
+        raise InvalidInput(lonely)
     standing = study.run(
         lambda arm: measured(words, arm),
         workers=workers,
@@ -70,12 +76,18 @@ def _words(command: str) -> list[str]:
         raise InvalidInput(f"COMMAND must be words as a shell reads them, but: {problem}: {command!r}") from None
     if not words:
         raise InvalidInput("COMMAND must not be empty")
+    for name in PLACES.findall(command):
+        if name != PLACE[1:-1]:
+            raise InvalidInput(
+                f"COMMAND must have no placeholder but {PLACE}, the name of the option, got {{{name}}} in {command!r}; "
+                f"for the braces themselves write {{{{{name}}}}}"
+            )
     return words
 
 
 def measured(words: list[str], arm: str) -> dict[str, Any]:
     """Return the outcome of one measurement."""
-    argv = [word.replace(PLACE, arm) for word in words]
+    argv = [_filled(word, arm) for word in words]
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, check=False, env={**os.environ, "PARETOSCOUT_ARM": arm}
@@ -91,3 +103,12 @@ def measured(words: list[str], arm: str) -> dict[str, Any]:
     if not lines:
         raise MeasurementFailed(f"{shlex.join(argv)} must print METRIC=VALUE for each metric, got nothing")
     return outcome_of(lines[-1], f"what {shlex.join(argv)} printed")
+
+
+def _filled(word: str, arm: str) -> str:
+    """Return a word of the command with the name of the option in it.
+
+    >>> _filled("{arm}.json", "a"), _filled("{{print}}", "a"), _filled("${HOME}", "a")
+    ('a.json', '{print}', '${HOME}')
+    """
+    return FILLED.sub(lambda found: found[1] or arm, word)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,8 @@ import click
 from .. import __version__
 from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
-from ..shown import line
+from ..shown import brief, counted, heading, line, with_unit
+from ..simulation.progress import at_work
 from . import loop, manage, standing, study, values
 from .audit import audit
 from .bench import bench
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.05  # people watch a run of a few milliseconds
 WATCHED_SECONDS = 2.0  # for no longer than this
+#: So many options are named in a command that is suggested.
+NAMED_ARMS = 8
+#: Lists are no wider than this.
+LISTED_WIDTH = 100
 #: What `compare` compares unless told.
 USUAL = ("scout", "multi-pfi", "uniform")
 
@@ -50,9 +57,9 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by what they are for, in the order people need them."""
         placed = [name for names in SECTIONS.values() for name in names]
-        for heading, names in SECTIONS.items():
+        for title, names in SECTIONS.items():
             listed = names or [name for name in self.list_commands(ctx) if name not in placed]
-            with formatter.section(heading):
+            with formatter.section(title):
                 shown = [(name, self.commands[name].get_short_help_str(80)) for name in listed if name in self.commands]
                 formatter.write_dl(shown)
 
@@ -120,6 +127,10 @@ def _problem_options(command: Any) -> Any:
     return command
 
 
+def _long_option(command: Any) -> Any:
+    return click.option("-v", "--long", is_flag=True, help="All that is known of each, not a line.")(command)
+
+
 @main.command(short_help="Watch the front of a problem being proven.")
 @click.argument("problem", default="llvm-passes-16")
 @click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
@@ -161,7 +172,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
                 live.update(show.verdict_table(table), refresh=True)
                 time.sleep(FRAME_SECONDS if time.monotonic() - began < WATCHED_SECONDS else 0)
     else:
-        *_, table = frames
+        table = _last(frames, stated.name)
     of_rows = _of_the_rows(problem, what, table) if what["arm"] and run["goal"] in ("front", "practical") else None
     if as_json:
         more = {} if of_rows is None else {"rows": of_rows}
@@ -172,7 +183,9 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
             screen.print(f"{of_rows['says']}.", markup=False, soft_wrap=True)
         _draw(lambda plots: plots.front(table, path=out), f"picture: {out}", screen)
         if algorithm != "uniform" and (stated.statement.knows_sigma or settings.sigma is not None):
-            *_, uniform = watch(stated, Uniform(sigma=settings.sigma), **run)
+            uniform = _last(
+                watch(stated, Uniform(sigma=settings.sigma), **run), f"{stated.name}, measured equally often"
+            )
             least = "" if "undecided" not in uniform.verdicts else "more than "
             n = int(uniform.counts.sum())
             one = (
@@ -180,12 +193,9 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
                 if settings.sigma is None and (stated.sigma != stated.sigma[0]).any()
                 else ""
             )
-            screen.print(f"Measuring all options equally often{one} would have taken {least}{n:,} samples.")
-        screen.print(
-            "next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max",
-            style="dim",
-            soft_wrap=True,
-        )
+            screen.print(f"Measuring all options equally often{one} would have taken {least}{counted(n, 'sample')}.")
+        for step in _next_steps(problem, stated, what):
+            screen.print(line(step), style="dim", soft_wrap=True, markup=False)
     sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
 
 
@@ -234,7 +244,7 @@ def compare(
     results, interrupted = [], False
     try:
         for settings in chosen:
-            results.append(simulate(stated, settings, **run, replicates=replicates, workers=workers))
+            results.append(simulate(stated, settings, **run, replicates=replicates, workers=workers, progress=True))
             if len(results[-1].samples) < replicates:
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -249,7 +259,8 @@ def compare(
     else:
         finished = min(len(result.samples) for result in results)
         screen.print(
-            f"{line(stated.name)}: {len(stated.arms)} options, {finished} replicates, delta {what['delta']:g}\n",
+            f"{line(stated.name)}: {counted(len(stated.arms), 'option')}, "
+            f"{counted(finished, 'replicate')}, delta {what['delta']:g}\n",
             markup=False,
         )
         screen.print(show.comparison_table(summaries))
@@ -271,11 +282,12 @@ def compare(
         sys.exit(Exit.INTERRUPTED)
 
 
-@main.command(short_help="List the algorithms and what they promise.")
+@main.command(short_help="List the algorithms; say all of one.")
 @click.argument("name", required=False)
+@_long_option
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
-def algorithms(name: str | None, as_json: bool) -> None:
-    """List the algorithms: what each does, for which problems, what it promises, and where it comes from.
+def algorithms(name: str | None, long: bool, as_json: bool) -> None:
+    """List the algorithms, a line for each; --long: for which problems, what each promises, and where it comes from.
 
     With NAME, that one alone, and its settings: what each is if it is left out, and what it may be.
     """
@@ -289,6 +301,9 @@ def algorithms(name: str | None, as_json: bool) -> None:
         shown: Any = told[0] | {"settings": described(rows[0].settings)} if name else told
         click.echo(json.dumps(shown, indent=2))
         return
+    if not name and not long:
+        _list({row.name: row.summary for row in rows}, "algorithms")
+        return
     for row in rows:
         lines = [row.summary, f"{row.kind}; {row.setting}", f"guarantee: {row.guarantee}", row.paper]
         if name:
@@ -296,17 +311,62 @@ def algorithms(name: str | None, as_json: bool) -> None:
         click.echo("\n  ".join([click.style(row.name, bold=True), *lines]))
 
 
-@main.command()
+@main.command(short_help="List the problems; say all of one.")
+@click.argument("name", required=False)
+@_long_option
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead.")
-def problems(as_json: bool) -> None:
-    """List the problems there are: built-in ones, and data sets (see: paretoscout datasets)."""
+def problems(name: str | None, long: bool, as_json: bool) -> None:
+    """List the problems there are, a line for each: built-in ones, and data sets (see: paretoscout datasets).
+
+    With NAME, that one alone: its options and its metrics.
+    """
     from .. import problems as known
 
+    about = known.available()
+    if name:
+        if name not in about:
+            raise UnknownName("problem", name, about)
+        about = {name: about[name]}
     if as_json:
-        click.echo(json.dumps(known.available(), indent=2))
+        click.echo(json.dumps(about, indent=2))
+    elif name:
+        _describe(name, about[name])
+    elif long:
+        width = max(map(len, about))
+        for each, text in about.items():
+            click.echo(f"{click.style(each.ljust(width), bold=True)}  {text}")
+    else:
+        _list(about, "problems")
+
+
+def _list(about: dict[str, str], command: str) -> None:
+    """Print a line for each name, short enough for a terminal, and how to see more."""
+    width = max(map(len, about))
+    for name, text in about.items():
+        click.echo(f"{click.style(name.ljust(width), bold=True)}  {brief(text, LISTED_WIDTH - width - 2)}")
+    click.echo(f"more: paretoscout {command} NAME, or --long")
+
+
+def _describe(name: str, about: str) -> None:
+    """Print what a problem is; of a data set that is not on this machine, how to get it."""
+    from .. import problems as known
+    from ..errors import MissingData
+
+    click.echo(f"{click.style(name, bold=True)}\n  {about}")
+    try:
+        stated = known.load(name)
+    except MissingData as missing:
+        click.echo(f"  {missing}")
         return
-    for name, about in known.available().items():
-        click.echo(f"{click.style(name.ljust(13), bold=True)} {about}")
+    arms = ", ".join(stated.arms[:NAMED_ARMS]) + (", ..." if len(stated.arms) > NAMED_ARMS else "")
+    click.echo(line(f"  {counted(len(stated.arms), 'option')}: {arms}"))
+    for metric in stated.metrics:
+        eps = "" if metric.eps is None else f"; {with_unit(f'{metric.eps:g}', metric.unit)} does not matter"
+        better = "larger" if metric.direction == "max" else "smaller"
+        click.echo(line(f"  {heading(metric.name, metric.unit)}: {better} is better{eps}"))
+    if stated.contexts is not None:
+        click.echo(f"  {counted(stated.contexts.shape[1], 'feature')} of each option")
+    click.echo(f"  {stated.statement.noise}")
 
 
 def _problem(name: str, what: dict[str, Any]) -> Problem:
@@ -317,13 +377,55 @@ def _problem(name: str, what: dict[str, Any]) -> Problem:
             raise InvalidInput(f"--arm and --metric go with a CSV file; the built-in problem {name!r} has its own")
         return known.load(name, sigma=what["sigma"])
     if not what["arm"] and not what["metrics"] and not Path(name).suffix:
-        raise UnknownName("problem", name, known.available())
-    if not what["arm"] or not what["metrics"]:
-        raise InvalidInput(f"the CSV file {name} must come with --arm COLUMN and at least one -m NAME[:min|:max]")
+        file = Path(f"{name}.csv")
+        hint = f". There is a file {file}: name it with its ending" if file.exists() else ""
+        raise UnknownName("problem", name, known.available(), hint=hint)
+    standing.check_columns_named(name, what)
     # a share says how a metric is compared; other differences that do not matter belong to the run
     metrics = values.metrics(what["metrics"], eps=[text for text in what["eps"] if text.endswith("%")])
     sigma = what["sigma"] or "each"
-    return known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, sigma=sigma, name=Path(name).stem)
+    stated = known.table(known.read_csv(name), arm=what["arm"], metrics=metrics, sigma=sigma, name=Path(name).stem)
+    if len(stated.arms) == 1:
+        raise InvalidInput(
+            f"column {what['arm']!r} of {name} must name at least two options, got {stated.arms[0]!r} in all rows: "
+            "one option has nothing to be compared with"
+        )
+    return stated
+
+
+def _last(frames: Iterator[VerdictTable], title: str) -> VerdictTable:
+    """Return the last table of a run; say now and then how far it is."""
+    seen: list[VerdictTable] = []
+    with at_work(lambda: f"{title}: {seen[-1].tally()}" if seen else f"{title}: getting ready"):
+        for table in frames:
+            seen[:] = [table]
+    return seen[-1]
+
+
+def _next_steps(file: str, stated: Problem, what: dict[str, Any]) -> list[str]:
+    """What to do after a demo, as commands: of a built-in problem, or of a CSV file."""
+    if not what["arm"]:
+        return ["next, your own measurements: paretoscout demo runs.csv --arm COLUMN -m time:min -m quality:max"]
+    eps = [part for text in what["eps"] for part in ("--eps", text)]
+    metrics = [part for text in what["metrics"] for part in ("-m", text)]
+    eps += [part for name in _never_vary(stated) for part in ("--exact", name)]
+    analyzed = ["paretoscout", "analyze", file, "--arm", what["arm"], *metrics, *eps]
+    named = stated.arms if len(stated.arms) <= NAMED_ARMS else [*stated.arms[:2], "..."]
+    created = ["paretoscout", "create", *(part for arm in named for part in ("--arm", arm)), *metrics, *eps]
+    return [
+        f"next, the rows by themselves: {shlex.join(analyzed)}",
+        f"or measure again, as often as needed: {shlex.join(created)}; paretoscout run './measure {{arm}}'",
+    ]
+
+
+def _never_vary(stated: Problem) -> list[str]:
+    """The metrics that are the same in all rows of an option: sizes, prices."""
+    rows = [own for own in stated.rows or () if len(own) > 1]
+    return [
+        metric.name
+        for position, metric in enumerate(stated.metrics)
+        if rows and all((own[:, position] == own[0, position]).all() for own in rows)
+    ]
 
 
 def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[str, Any]:

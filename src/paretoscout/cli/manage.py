@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..shown import line
+from ..shown import counted, line
 from . import values
 from .conventions import Exit, agreed, pairs
-from .options import JSON_HELP, found, load, storage_option, study_options
+from .options import JSON_HELP, found, load, storage_option, study_options, unknown_study
 
 if TYPE_CHECKING:
     from ..storage.sql import SQLStorage
@@ -62,7 +62,7 @@ def add_arm(
 )
 @study_options
 def withdraw(arm: str, reason: str, after_looking: bool, storage: str, name: str) -> None:
-    """Take an option out: it is not measured any more, and verdicts that rested on it are judged anew."""
+    """Take an option out: it is not measured any more, and verdicts that rested on it are judged again."""
     study = load(storage, name)
     study.withdraw(arm, reason, looked=after_looking)
     click.echo(study.verdicts().tally())
@@ -96,7 +96,7 @@ def studies(as_json: bool, storage: str) -> None:
             shown = f"unreadable: {each['unreadable']}"
         else:
             metrics_shown = ", ".join(f"{name} {direction}" for name, direction in each["metrics"].items())
-            shown = f"{len(each['arms'])} options; {metrics_shown}"
+            shown = f"{counted(len(each['arms']), 'option')}; {metrics_shown}"
         click.echo(f"{click.style(line(each['name']), bold=True)}  {line(shown)}")
 
 
@@ -106,16 +106,16 @@ def studies(as_json: bool, storage: str) -> None:
 @storage_option
 def delete(name: str, yes: bool, storage: str) -> None:
     """Delete a study and all its measurements. They are gone then: export them first."""
-    from ..errors import ParetoscoutError, UnknownName
+    from ..errors import ParetoscoutError
     from ..storage import storage_of
 
     place = storage_of(found(storage))
+    if name not in place.names():
+        raise unknown_study(storage, name, place.names(), make=False)
     if not yes:
         try:
             counts = load(storage, name).counts()
-            shown = f"with {counts['told'] + counts['imported']:,} measurements"
-        except UnknownName:
-            raise
+            shown = f"with {counted(counts['told'] + counts['imported'], 'measurement')}"
         except ParetoscoutError:
             shown = "which cannot be read"
         agreed(f"delete study {name!r} {shown}?")
@@ -155,7 +155,7 @@ def check(storage: str) -> None:
     damaged = damages(place, StudySpec.of_text)
     _show_damaged(storage, damaged)
     if not damaged:
-        click.echo(f"{storage}: {len(place.names())} studies, all sound")
+        click.echo(f"{storage}: {counted(len(place.names()), 'study', 'studies')}, all sound")
 
 
 @db.command()
@@ -218,9 +218,9 @@ def restore(file: str, yes: bool, storage: str) -> None:
     place = _opened(storage)
     names = place.names()
     if names and not yes:
-        agreed(f"replace the {len(names)} {'study' if len(names) == 1 else 'studies'} in {storage}?")
+        agreed(f"replace the {counted(len(names), 'study', 'studies')} in {storage}?")
     put_back(place, Path(file), StudySpec.of_text)
-    click.echo(f"{storage}: {len(place.names())} studies restored from {file}")
+    click.echo(f"{storage}: {counted(len(place.names()), 'study', 'studies')} restored from {file}")
 
 
 def _opened(storage: str, upgrade: bool = False) -> SQLStorage:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..defaults import DELTA
-from ..errors import InvalidInput
+from ..errors import InvalidInput, UnknownName
 from . import values
 from .conventions import STORAGE
 
 if TYPE_CHECKING:
-    from ..study import Study
+    from ..study import Standing, Study
 
+#: What a study is called unless told.
+NAME = "study"
 #: So many outcomes, and so many for each open trial, wait where workers are at work; more where one was forgotten.
 MANY_WAIT, MANY_WAIT_FOR_EACH = 10, 3
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,7 +27,7 @@ JSON_HELP = "Print as JSON instead."
 def study_options(command: Any) -> Any:
     """Options that say which study is meant; the same for every command about one."""
     command = click.option(
-        "--name", default="study", show_default=True, envvar="PARETOSCOUT_STUDY", help="Name of the study."
+        "--name", default=NAME, show_default=True, envvar="PARETOSCOUT_STUDY", help="Name of the study."
     )(command)
     return storage_option(command)
 
@@ -145,16 +148,52 @@ def load(storage: str, name: str) -> Study:
     """Return a study that is there. A file that is not there is not made."""
     from ..study import Study
 
-    return Study.load(name, found(storage))
+    try:
+        return Study.load(name, found(storage, name))
+    except UnknownName as unknown:
+        raise (unknown_study(storage, name, unknown.known) if unknown.kind == "study" else unknown) from None
 
 
-def found(storage: str) -> str:
-    """Return where studies are kept, if there is something."""
+def unknown_study(storage: str, name: str, known: Sequence[str], *, make: bool = True) -> UnknownName:
+    """Return the error about a study that is not there: where was looked, what there is, and how to make it."""
+    from ..storage import storage_of
+
+    where = getattr(storage_of(storage), "shown", storage) if "://" in storage else storage  # without its password
+    hint = f". To make it: {create_command(storage, name)}" if make else ""
+    return UnknownName("study", name, known, f"in {where}", hint)
+
+
+def create_command(storage: str, name: str) -> str:
+    """Return a command that makes a study, for a message."""
+    kept = "" if storage == STORAGE or "://" in storage else f" --storage {shlex.quote(storage)}"
+    return f"paretoscout create{_named(name)}{kept} --arm small --arm large -m quality:max -m cost:min"
+
+
+def _named(name: str) -> str:
+    return "" if name == NAME else f" --name {shlex.quote(name)}"
+
+
+def alone(study: Study, standing: Standing) -> str | None:
+    """Say that a study has but one option, which is no question, and what to do about it."""
+    arms = standing.table.arms
+    if len(arms) != 1 or standing.withdrawn or study.spec.guards:
+        return None
+    more = "paretoscout add-arm NAME" + _named(study.name)
+    return f"{arms[0]!r} is the only option, with nothing to be compared with: add others ({more})"
+
+
+def found(storage: str, name: str | None = None) -> str:
+    """Return where studies are kept, if there is something; name: of the study that is looked for."""
     if storage == "memory":
         raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
     from ..storage import check_is_there
 
-    check_is_there(storage)
+    try:
+        check_is_there(storage)
+    except InvalidInput as missing:
+        if name is None or "there is no file" not in str(missing):
+            raise
+        raise InvalidInput(f"{missing}: {create_command(storage, name)}") from None
     return storage
 
 

@@ -6,15 +6,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ..shown import counted, line, rough_span, shortened, with_unit
+from ..shown import counted, rough_span, shortened, with_unit
+from ..simulation.progress import Due, say
 
 if TYPE_CHECKING:
     from ..verdicts import VerdictTable
 
-#: The first line comes after so many seconds; each pause is longer than the one before, up to the longest.
-FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 10.0
+#: Between two lines, in seconds.
+LONGEST_PAUSE = 10.0
 #: So many options have their numbers in a line, and so many letters of their names.
 MOST_SHOWN, LONGEST_NAME = 4, 24
 
@@ -31,16 +30,13 @@ class ProgressLines:
         ahead: Callable[[], str] = lambda: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.table, self.ahead, self.clock = table, ahead, clock
-        self.began = self.said = clock()
-        self.pause = FIRST_PAUSE
+        self.table, self.ahead = table, ahead
+        self.due = Due(clock, LONGEST_PAUSE)
 
     def __call__(self, *_: Any) -> None:
         """Say it, if it is time to."""
-        if self.clock() - self.said < self.pause:
-            return
-        click.echo(line(progress(self.table(), self.clock() - self.began, self.ahead())), err=True)
-        self.said, self.pause = self.clock(), min(GROWTH * self.pause, LONGEST_PAUSE)
+        if self.due():
+            say(progress(self.table(), self.due.clock() - self.due.began, self.ahead()))
 
 
 def progress(table: VerdictTable, seconds: float, ahead: str = "") -> str:

@@ -36,7 +36,7 @@ def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | Non
 
     sizes = replace(QUICK if quick else FULL, seed=seed)
     try:
-        done = run(FIGURES if figure == "all" else [figure], out, sizes, workers=workers)
+        done = run(FIGURES if figure == "all" else [figure], out, sizes, workers=workers, progress=True)
     except KeyboardInterrupt:
         click.echo(
             f"interrupted: what is finished is in {out / 'parts'}; the same command goes on from there", err=True

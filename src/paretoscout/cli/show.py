@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import InvalidInput
-from ..shown import line
+from ..shown import counted, line
 from ..simulation.results import HEADINGS, Summary
 from ..verdicts import ABOUT, VerdictTable, cells, front_first, headings
 
@@ -25,9 +25,8 @@ def console() -> Console:
 
 def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come."""
-    sizes = ((len(table.arms), "option"), (len(table.metrics), "metric"))
-    counted = ", ".join(f"{size} {word}{'s' if size > 1 else ''}" for size, word in sizes)
-    head = Text(f"{counted}\nGuarantee: {line(str(table.guarantee))}")
+    sizes = f"{counted(len(table.arms), 'option')}, {counted(len(table.metrics), 'metric')}"
+    head = Text(f"{sizes}\nGuarantee: {line(str(table.guarantee))}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for title in headings(table):
         named = title in ("option", "verdict")  # names may be long, numbers are never cut

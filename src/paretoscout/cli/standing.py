@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput
-from ..shown import cell, line, markdown, markdown_table
+from ..shown import cell, counted, line, markdown, markdown_table
 from . import values
 from .conventions import Exit
-from .options import JSON_HELP, goal_option, load, measured, metric_options, study_options, time_option, waiting
+from .options import JSON_HELP, alone, goal_option, load, measured, metric_options, study_options, time_option, waiting
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -113,11 +113,15 @@ def _picture(study: Study, standing: Standing) -> Group:
         notes.append(show.plain(f"open trials: {shown}{more}"))
     counts = standing.counts
     if counts["waiting"]:
-        usual = f"{counts['waiting']:,} outcomes wait for trials that were asked before them"
+        usual = f"{counted(counts['waiting'], 'outcome')} wait for trials that were asked before them"
         notes.append(show.plain(waiting(study) or usual))
     if counts["late"]:
-        notes.append(show.plain(f"{counts['late']:,} outcomes came too late, or failed before: kept, but no evidence"))
+        notes.append(
+            show.plain(f"{counted(counts['late'], 'outcome')} came too late, or failed before: kept, but no evidence")
+        )
     notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in standing.withdrawn]
+    if (lonely := alone(study, standing)) is not None:
+        notes.append(show.plain(lonely))
     if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))
     ahead = _remaining(study, standing)
@@ -284,7 +288,7 @@ def _markdown(study: Study) -> str:
 
 @click.command(short_help="What a finished table of measurements already proves.")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--arm", required=True, metavar="COLUMN", help="Which column names the option.")
+@click.option("--arm", metavar="COLUMN", help="Which column names the option.")
 @metric_options
 @goal_option("practical")
 @click.option(
@@ -296,7 +300,7 @@ def _markdown(study: Study) -> str:
 @click.option("--seed", default=0, show_default=True, help="Of the order in which rows are taken.")
 @click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
-def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: bool, **what: Any) -> None:
+def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **what: Any) -> None:
     """Say what the measurements in FILE, a CSV file, prove: which options are on the front, which are dominated.
 
     The noise is unknown and normal, unless --sigma or --bounds say more. More rows may be added and the table analysed
@@ -306,15 +310,16 @@ def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: b
     """
     from .. import plots
     from ..frames import read_csv
+    from ..simulation.progress import at_work
     from ..study import analyze as judge
     from . import show
 
-    if not what["metrics"]:
-        raise InvalidInput("analyze must have at least one metric: -m NAME[:min|:max]")
+    check_columns_named(file, what)
     if out is not None:
         show.writable(out)
     how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed")}}
-    table: VerdictTable = judge(read_csv(file), arm, **measured(what), **_long(long), **how)
+    with at_work(lambda: f"analyze {file}"):
+        table: VerdictTable = judge(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
     if as_json:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
     else:
@@ -323,6 +328,17 @@ def analyze(file: Path, arm: str, long: str | None, out: Path | None, as_json: b
         plots.front(table, path=out)
         click.echo(line(f"picture: {out}"), err=as_json)
     sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
+
+
+def check_columns_named(file: str | Path, what: dict[str, Any]) -> None:
+    """Refuse a CSV file of which nobody says what its columns are; say which there are."""
+    from ..frames import read_csv
+
+    if not what["arm"] or not what["metrics"]:
+        raise InvalidInput(
+            f"{file} must come with --arm COLUMN, which names the option, and -m COLUMN:min or -m COLUMN:max for each "
+            f"metric; its columns: {', '.join(read_csv(file))}"
+        )
 
 
 def _long(text: str | None) -> dict[str, Any]:

@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput, NotSupported, UnknownName
-from ..shown import line
+from ..shown import counted, line
 from . import values
 from .conventions import Exit, pairs, seconds
-from .options import JSON_HELP, found, goal_option, load, measured, metric_options, study_options, time_option, waiting
+from .options import (
+    JSON_HELP,
+    alone,
+    found,
+    goal_option,
+    load,
+    measured,
+    metric_options,
+    study_options,
+    time_option,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from ..study import Study, Trial
@@ -119,6 +130,8 @@ def create(
     study = Study(**settings, storage=storage, name=name)
     for fact in _about(study):
         click.echo(line(fact))
+    if (lonely := alone(study, study.standing())) is not None:
+        click.echo(line(f"  {lonely}"))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
     click.echo(
         f"next: paretoscout run{named} './measure {{arm}}'; or ask{named}, and tell{named} TRIAL METRIC=VALUE ..."
@@ -143,9 +156,18 @@ def _arms(file: Path | None, arms: tuple[str, ...]) -> Any:
         return list(arms)
     if file.suffix.lower() != ".csv":
         raise InvalidInput(f"options must be in a .csv or .yaml file, got {file}; the name of a study is --name")
-    from ..frames import read_csv
+    from ..frames import Columns, read_csv
 
-    return read_csv(file)
+    columns = Columns(read_csv(file), "")
+    label = "arm" if "arm" in columns.names else columns.names[0]
+    seen: dict[str, int] = {}
+    for row, arm in enumerate(columns.labels(label)):
+        if seen.setdefault(arm, row) != row:
+            raise InvalidInput(
+                f"column {label!r} of {file} must name each option once, got {arm!r} in {columns.at(seen[arm])} and "
+                f"{columns.at(row)}; a table of measurements is for paretoscout analyze, or import"
+            )
+    return columns.frame
 
 
 def _cost(texts: Sequence[str], arms: Any) -> Any:
@@ -165,7 +187,7 @@ def _about(study: Study) -> list[str]:
     from ..guarantee import difference
 
     spec = study.spec
-    lines = [f"study {study.name!r} in {_where(study)}: {len(spec.arms)} options, delta {spec.delta:g}"]
+    lines = [f"study {study.name!r} in {_where(study)}: {counted(len(spec.arms), 'option')}, delta {spec.delta:g}"]
     if spec.title:
         lines.append(f"  question: {spec.title}")
     for position, metric in enumerate(spec.metrics):
@@ -196,7 +218,7 @@ def _about(study: Study) -> list[str]:
         costs = spec.asked.cost
         lines.append(f"  cost of a measurement: from {costs.min():g} to {costs.max():g}")
     if spec.budget is not None:
-        lines.append(f"  budget: {spec.budget:,} measurements")
+        lines.append(f"  budget: {counted(spec.budget, 'measurement')}")
     return lines
 
 
@@ -365,16 +387,19 @@ def import_(file: Path, arm: str, trial: str | None, time: str | None, as_json: 
     time. If a row is wrong, none is taken. The guarantee holds however the rows came about, except if some were left
     out because of their outcomes.
     """
+    from ..simulation.progress import at_work
+
     study = load(storage, name)
     frame = _table(file)
-    new = study.tell_frame(frame, arm=arm, trial=trial, time=time)
+    with at_work(lambda: f"import {file}"):
+        new = study.tell_frame(frame, arm=arm, trial=trial, time=time)
     ignored = [column for column in frame if column not in (arm, trial, time, *study.spec.columns)]
     rows = len(next(iter(frame.values())))
     if as_json:
         click.echo(json.dumps({"rows": rows, "new": new, "ignored": ignored, "done": study.done}))
         return
     table = study.verdicts()
-    click.echo(f"{rows:,} rows, {new:,} of them new; {table.tally()}")
+    click.echo(f"{counted(rows, 'row')}, {new:,} of {'it' if rows == 1 else 'them'} new; {table.tally()}")
     for warning in table.warnings:
         click.echo(line(f"warning: {warning}"), err=True)
     if ignored:

@@ -85,26 +85,26 @@ def metrics(
     more: dict[str, dict[str, Any]] = {
         "eps": eps_of or {},
         "unit": pairs("--unit", units, "METRIC=UNIT"),
-        "bounds": {name: _two(text) for name, text in pairs("--bounds", bounds, "METRIC=LOW,HIGH").items()},
+        "bounds": {name: _two(name, text) for name, text in pairs("--bounds", bounds, "METRIC=LOW,HIGH").items()},
         "exact": dict.fromkeys(exact, True),
         "scale": pairs("--scale", scales, "METRIC=log"),
     }
     names = [metric.name for metric in stated]
-    for given in more.values():
+    for field, given in more.items():
         for name in given:
             if name not in names:
-                raise UnknownName("metric", name, names)
+                raise UnknownName("metric", name, names, f"in --{field}")
     return [
         replace(metric, **{field: given[metric.name] for field, given in more.items() if metric.name in given})
         for metric in stated
     ]
 
 
-def _two(text: str) -> tuple[float, float]:
+def _two(name: str, text: str) -> tuple[float, float]:
     try:
         low, high = map(float, text.split(","))
     except ValueError:
-        raise InvalidInput(f"--bounds must be written METRIC=LOW,HIGH, got {text!r}") from None
+        raise InvalidInput(f"--bounds must be written METRIC=LOW,HIGH, got {f'{name}={text}'!r}") from None
     return low, high
 
 

@@ -68,7 +68,7 @@ def new_inverse(contexts: FloatArray) -> Inverse:
 
 @kernel
 def invert(inverse: Inverse, contexts: FloatArray, weights: FloatArray | IntArray, shift: float) -> bool:
-    """Compute the inverse anew, with `weights` for the n_k; return False if there is none. O(K d^2 + d^3)."""
+    """Compute the inverse again, with `weights` for the n_k; return False if there is none. O(K d^2 + d^3)."""
     K, d = contexts.shape
     factor, reach = inverse.factor, inverse.reach
     for i in range(d):

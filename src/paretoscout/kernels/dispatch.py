@@ -53,7 +53,7 @@ def implement(state_class: type, **functions: Callable[..., Any]) -> None:
             if other.__name__ == state_class.__name__ and known is not function:
                 raise TypeError(
                     f"two algorithms use a state class named {state_class.__name__!r}; "
-                    "compiled code cannot tell them apart: give one another name, or start Python anew"
+                    "compiled code cannot tell them apart: give one another name, or start Python again"
                 )
         table[state_class] = function
 

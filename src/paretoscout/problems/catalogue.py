@@ -261,7 +261,7 @@ def _per_input(files: Sequence[Path], metrics: Sequence[str]) -> Columns:
         found = read_csv(path)
         for name in wanted:
             if name not in found:
-                raise UnknownName(f"column of {path.name}", name, found)
+                raise UnknownName("column", name, found, f"of {path.name}")
             columns[name] += found[name]
         columns["input"] += [path.stem] * len(found["configurationID"])
     return columns

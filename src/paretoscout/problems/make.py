@@ -157,7 +157,7 @@ def table(
     largest for all arms. "unknown": none; algorithms that need one refuse.
 
     >>> table({"model": ["a", "a", "b", "b"], "cost": [1, 2, 3, 4]}, arm="model", metrics={"cost": "min"})
-    <Problem 'table': 2 arms, 1 metrics>
+    <Problem 'table': 2 arms, 1 metric>
     """
     if isinstance(metrics, Mapping):
         metrics = [Metric(column, direction) for column, direction in metrics.items()]

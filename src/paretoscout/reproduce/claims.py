@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray
+from ..shown import counted
 from ..simulation.results import Result
 from .comparison import Comparison, Contender
 from .estimates import FAR, LABELS, SHOWN, THETA, Estimates
@@ -459,7 +460,7 @@ def _steadier(data: Comparison) -> bool:
 def _perfect(who: str, results: Sequence[Result]) -> Check:
     failures = sum(int((~result.success).sum()) for result in results)
     n = sum(len(result.success) for result in results)
-    return Check(f"{who}: no failure", failures == 0, f"{failures} failures in {n:,} runs")
+    return Check(f"{who}: no failure", failures == 0, f"{counted(failures, 'failure')} in {counted(n, 'run')}")
 
 
 def _median_below(ours: Result, rival: Result) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray
 from ..plots.style import DASHES, GREY, INK, bare, label, log_axis, new_figure, plain_numbers, saved
+from ..shown import counted
 from .claims import scaled_error
 from .comparison import Comparison, Contender
 from .estimates import EXPLORING, GRID, LABELS, ROUNDS, SHOWN, Estimates
@@ -184,7 +185,7 @@ def comparison(data: Comparison, path: Path) -> None:
         frameon=False,
         fontsize=8.5,
         labelcolor=INK,
-        title=f"{n} runs each; boxes: quartiles, whiskers: 5% to 95% of runs, line: median",
+        title=f"{counted(n, 'run')} each; boxes: quartiles, whiskers: 5% to 95% of runs, line: median",
         title_fontproperties={"size": 8.5},
     )
     _print(figure, path)

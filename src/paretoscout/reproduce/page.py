@@ -11,7 +11,7 @@ import numpy as np
 
 from ..algorithms import PFIwR
 from ..geometry import gaps
-from ..shown import markdown_table
+from ..shown import counted, markdown_table
 from ..simulation.results import Result, rate_interval
 from .claims import FAILS, HOLDS, IN_PART, SURE, Claim, pm, scaled_error, standard_error
 from .comparison import (
@@ -199,7 +199,7 @@ def _comparison(data: Comparison) -> str:
     until, until_low = (all_explore_until(PFIwR(exploration=C), data.problem) for C in (PRINTED, LOW_EXPLORATION))
     paragraphs = [
         f"{data.problem.name}: {len(data.problem.arms)} arms, {len(data.problem.metrics)} metrics, delta {DELTA:g}, "
-        f"{len(printed.samples)} runs each.",
+        f"{counted(len(printed.samples), 'run')} each.",
         "Samples until termination, median (mean ± standard error):",
         markdown_table(header, rows(_samples, everybody, data.results)),
         "Cumulative regret at termination, mean ± standard error (standardised units):",

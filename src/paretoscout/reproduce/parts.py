@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..errors import UnreadableFile
 from ..kernels.compile import sources_digest
-from ..simulation.progress import Progress
+from ..simulation.progress import Progress, say
 from .sources import FOLDER, reachable
 
 T = TypeVar("T")
@@ -34,7 +33,9 @@ def code_digest(folder: Path = FOLDER) -> str:
 
 
 class Steps(Progress):
-    """Counts pieces: a bar on a terminal, else a line for each piece, on standard error."""
+    """Counts pieces: a bar on a terminal, else a line for each piece, and now and then one within a piece."""
+
+    unit = "pieces"
 
     def __init__(self, total: int, show: bool | None = None) -> None:
         super().__init__(show, total, "")
@@ -52,16 +53,22 @@ class Steps(Progress):
     def end(self, piece: str, found: bool) -> None:
         """Count a piece, worked out or found."""
         self.finished += 1
-        if not self.wanted:
-            done = "found" if found else "done"
-            print(f"{piece}: {done} ({self.finished} of {self.total})", file=sys.stderr, flush=True)
+        if self.by_lines:
+            say(f"{piece}: {'found' if found else 'done'} ({self.finished} of {self.total})")
+
+    def told(self) -> str:
+        """Return how far it is, in words."""
+        return f"{self.piece}{self.share()} ({self.finished} of {self.total} done)"
+
+    def share(self) -> str:
+        """Return how much of this piece is done."""
+        return f" {min(self.within / self.size, 1.0):.0%}" if self.within else ""
 
     def refresh(self) -> None:
         """Bring the bar up to date."""
         super().refresh()
         if self.bar is not None:
-            share = f" {min(self.within / self.size, 1.0):.0%}" if self.within else ""
-            self.bar.update(0, description=self.piece + share)
+            self.bar.update(0, description=self.piece + self.share())
 
 
 class Parts:

@@ -38,6 +38,7 @@ def reproduce(
 
     asked: names out of `FIGURES`. Others that are in the folder already, with all their pieces, are in the report too.
     workers: threads; None: one per core. Numbers depend on the sizes's seed alone.
+    progress: as in `simulate`.
 
     Where the data set of figure 2 is not on this machine the other figures are done, and the report says how to get it;
     asked for on its own it raises MissingData.

@@ -1,25 +1,68 @@
-"""A progress bar on standard error for what takes longer than two seconds."""
+"""How far it is, on standard error, of what takes longer than two seconds: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..shown import line, rough_span
+
 PATIENCE = 2.0
+#: Lines come ever more seldom, but no more seldom than this many seconds.
+LONGEST_PAUSE = 30.0
+
+
+class Due:
+    """Says when a line on the progress is due: after two seconds, then after pauses that double up to half a minute.
+
+    >>> clock = iter([0.0, 1.0, 2.0, 3.0, 5.9, 6.0]).__next__
+    >>> due = Due(clock)
+    >>> [due() for _ in range(5)]
+    [False, True, False, False, True]
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, longest: float = LONGEST_PAUSE) -> None:
+        self.clock, self.longest = clock, longest
+        self.began = clock()
+        self.pause = PATIENCE
+        self.at = self.began + PATIENCE
+
+    def __call__(self) -> bool:
+        """Whether a line is due; if so, the next one is a pause later."""
+        now = self.clock()
+        if now < self.at:
+            return False
+        self.pause = min(2.0 * self.pause, self.longest)
+        self.at = now + self.pause
+        return True
+
+
+def say(text: str) -> None:
+    """Print a line on standard error, whatever names are in it."""
+    print(line(text), file=sys.stderr, flush=True)
 
 
 class Progress:
-    """Counts finished replicates and samples; shows them once it has taken a while."""
+    """Counts finished replicates and samples; shows them once it has taken a while.
+
+    show: None: on a terminal. True: also where there is none, by a line now and then. False: nothing.
+    """
+
+    #: What is counted.
+    unit = "replicates"
 
     def __init__(self, show: bool | None, total: int, title: str) -> None:
-        self.wanted = sys.stderr.isatty() if show is None else show
+        terminal = sys.stderr.isatty()
+        self.wanted = terminal if show is None else show
+        self.by_lines = self.wanted and not terminal
         self.total, self.title = total, title
         self.finished, self.played = 0, 0
         self.began = time.monotonic()
+        self.due = Due()
         self.bar: Any = None
 
     def samples(self, rounds: int) -> None:
@@ -30,8 +73,20 @@ class Progress:
         """Count a replicate that is finished."""
         self.finished += 1
 
+    def told(self) -> str:
+        """Return how far it is, in words."""
+        far = f"{self.title}: {self.finished:,} of {self.total:,} {self.unit}"
+        if not self.finished:
+            return f"{far}, {self.played:,} samples so far" if self.played else far
+        seconds = (time.monotonic() - self.began) / self.finished * (self.total - self.finished)
+        return f"{far}, about {rough_span(seconds)} left"
+
     def refresh(self) -> None:
-        """Bring the bar up to date; called from the thread that owns the terminal."""
+        """Bring the bar up to date, or print a line if one is due; called from the thread that owns the terminal."""
+        if self.by_lines:
+            if self.due():
+                say(self.told())
+            return
         if not self.wanted:
             return
         if self.bar is None and time.monotonic() - self.began > PATIENCE:
@@ -58,9 +113,7 @@ class Progress:
 def compiling(show: bool | None) -> Iterator[None]:
     """Say what the wait is for, if compiling (on the first run only) takes a while."""
     wanted = sys.stderr.isatty() if show is None else show
-    notice = threading.Timer(
-        PATIENCE, print, ["compiling, on the first run only ..."], {"file": sys.stderr, "flush": True}
-    )
+    notice = threading.Timer(PATIENCE, say, ["compiling, on the first run only ..."])
     notice.daemon = True
     if wanted:
         notice.start()
@@ -68,6 +121,28 @@ def compiling(show: bool | None) -> Iterator[None]:
         yield
     finally:
         notice.cancel()
+
+
+@contextmanager
+def at_work(told: Callable[[], str]) -> Iterator[None]:
+    """Say now and then what is at work, and for how long, while something runs that does not report by itself.
+
+    told: returns what is at work, and how far it is; called in a thread of its own.
+    """
+    due, end = Due(), threading.Event()
+
+    def lines() -> None:
+        while not end.wait(max(0.0, due.at - due.clock())):
+            if due():
+                say(f"{told()}, {rough_span(due.clock() - due.began)} so far")
+
+    thread = threading.Thread(target=lines, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
 
 
 @contextmanager

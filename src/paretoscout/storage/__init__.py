@@ -29,6 +29,8 @@ def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
         raise InvalidInput(f"storage must be a name without NUL characters, got {str(where)!r}")
     if str(where) == "memory":
         return MemoryStorage()
+    if "://" not in str(where) and Path(where).is_dir():
+        raise InvalidInput(f"storage must be a file or the address of a database, got the folder {str(where)!r}")
     if not make:
         check_is_there(str(where))
     from .sql import file_url, shared  # SQLAlchemy takes a while to import

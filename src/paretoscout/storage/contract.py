@@ -4,7 +4,7 @@ A study is a specification (text, fixed at its creation) and a log of events. Th
 be computed from it. Events are numbered 0, 1, 2, ... without holes, are never changed and never removed (unless the
 whole study is deleted, or a person restores a backup or repairs what is damaged). A snapshot is a shortcut: bytes that
 stand for all events up to a number. Every log has an identity, drawn at random when it is begun: who remembers it
-notices that the study was deleted and made anew under the same name.
+notices that the study was deleted and made again under the same name.
 
 Every back end keeps these promises, and `tests/storage_contract.py` holds each of them to it:
 

@@ -90,7 +90,7 @@ def mark_of_event(log: str, number: int, kind: str, trial: int | None, body: str
 def _to_2(connection: sa.Connection) -> None:
     """Logs get an identity, rows a checksum, and events say who appended them.
 
-    The table of events is made anew, without defaults: a worker of the older version that is still at work is refused,
+    The table of events is made again, without defaults: a worker of the older version that is still at work is refused,
     instead of appending what has no checksum.
     """
     connection.execute(sa.text("ALTER TABLE studies ADD COLUMN log TEXT NOT NULL DEFAULT ''"))

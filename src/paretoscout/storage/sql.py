@@ -173,7 +173,7 @@ class SQLStorage(Storage):
         except FileNotFoundError:
             raise StorageUnavailable(
                 f"storage {self.shown} is gone: there is no file {path} any more. Nothing was written; "
-                "put it back, or create the study anew"
+                "put it back, or create the study again"
             ) from None
         place = (found.st_dev, found.st_ino)
         if (
@@ -256,7 +256,7 @@ class SQLStorage(Storage):
                 last = _head(connection, study.id, study.log, None).last
                 found = connection.execute(_newer.limit(PAGE), {"study": study.id, "number": after}).all()
             if log not in (None, study.log):
-                raise StorageUnavailable(f"study {name!r} was deleted and made anew while it was read")
+                raise StorageUnavailable(f"study {name!r} was deleted and made again while it was read")
             log = study.log
             yield from _picked(_sound(name, log, found, after, last), kinds)
             if len(found) < PAGE:

@@ -17,6 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..errors import InvalidInput, ParetoscoutError, UnreadableFile
+from ..shown import counted
 from .schema import PAGE, events, heads, mark_of_event, mark_of_study, snapshots, studies
 from .sql import SQLStorage, _driver, file_url
 
@@ -69,8 +70,8 @@ def repair(
             _end_log(connection, study)
             n_snapshots = connection.execute(snapshots.delete().where(ahead)).rowcount
             done.append(
-                f"study {damage.study!r}: dropped {count:,} events, from number {damage.first} on ({damage.what})"
-                + (f", and {n_snapshots} snapshots of them" if n_snapshots else "")
+                f"study {damage.study!r}: dropped {counted(count, 'event')}, from number {damage.first} on "
+                f"({damage.what})" + (f", and {counted(n_snapshots, 'snapshot')} of them" if n_snapshots else "")
             )
         if lines:
             _write_new(dropped, lines)
@@ -154,7 +155,7 @@ def _write_new(file: Path, lines: list[str]) -> None:
 
 
 def _copy(source: sa.Connection, target: sa.Connection) -> None:
-    """Copy all rows as they are; only the numbers of studies are given anew."""
+    """Copy all rows as they are; only studies get new numbers."""
     for study in source.execute(sa.select(studies).order_by(studies.c.id)).all():
         row = {name: value for name, value in study._mapping.items() if name != "id"}
         (number,) = target.execute(studies.insert(), row).inserted_primary_key or (None,)
@@ -197,7 +198,7 @@ def _damages(connection: sa.Connection, check_spec: Callable[[str, str], object]
         found += _damage_of_log(connection, study)
     orphans = sa.select(sa.func.count()).select_from(events).where(events.c.study.not_in(sa.select(studies.c.id)))
     if lost := connection.scalar(orphans):
-        found.append(Damage(None, f"{lost:,} events belong to no study"))
+        found.append(Damage(None, f"{counted(lost, 'event')} {'belongs' if lost == 1 else 'belong'} to no study"))
     return found
 
 

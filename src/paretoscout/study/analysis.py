@@ -11,6 +11,7 @@ from ..defaults import DELTA
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
 from ..kernels.evidence import FEW_VALUES
+from ..shown import counted
 from ..statement import Metric
 from ..verdicts import VerdictTable
 from .spec import Guard, guards_of, metrics_of, sigma_of
@@ -61,7 +62,7 @@ def analyze(
     first = {label: row for row, label in reversed(list(enumerate(labels)))}
     arms: dict[str, Any] = {"arm": list(dict.fromkeys(labels))}
     for name in contexts:
-        values = columns.numbers(name).tolist() if columns.is_numeric(name) else columns.labels(name)
+        values = columns.numbers(name).tolist() if columns.is_numeric(name) else columns.labels(name, "something")
         for label, given in zip(labels, values, strict=True):
             if given != values[first[label]]:
                 raise InvalidInput(f"context {name!r} must be the same in all rows of an arm, but differs in {label!r}")
@@ -69,9 +70,14 @@ def analyze(
     stated = metrics_of(metrics)
     names = list(dict.fromkeys([*(each.name for each in stated), *(guard.metric for guard in guards_of(guards))]))
     if metric is None or value is None:
-        cells = {name: columns.numbers_or_none(name) for name in names if name in columns.names}
+        cells = {name: columns.numbers_or_none(name) for name in names}
     else:
         cells = _wide(columns, names, metric, value)
+    if len(arms["arm"]) == 1 and not guards:
+        raise InvalidInput(
+            f"column {arm!r} of {columns.where} must name at least two options, got {labels[0]!r} in all rows: one "
+            "option has nothing to be compared with"
+        )
     known = sigma_of(sigma, names, len(stated))
     study = Study(
         arms,
@@ -85,8 +91,9 @@ def analyze(
         goal=goal,
         seed=seed,
     )
-    when = {} if time is None else {" ": columns.numbers(time)}  # names that no metric has
-    study.tell_frame({"": labels, **cells, **when}, arm="", time=None if time is None else " ")
+    when = {} if time is None else {" ": columns.numbers(time).tolist()}  # names that no metric has
+    rows = columns.with_columns({"": labels, **cells, **when})
+    study.tell_frame(rows, arm="", time=None if time is None else " ")
     return study.verdicts()
 
 
@@ -95,8 +102,11 @@ def _wide(columns: Columns, names: Sequence[str], metric: str, value: str) -> di
     cells: dict[str, list[float | None]] = {name: [None] * columns.n_rows for name in names}
     for row, (name, number) in enumerate(zip(columns.labels(metric), columns.numbers_or_none(value), strict=True)):
         if name not in cells:
-            raise UnknownName(f"metric in row {row} of this table:", name, cells)
+            raise UnknownName(f"metric in {columns.row(row)}:", name, cells)
         cells[name][row] = number
+    for name, numbers in cells.items():
+        if all(number is None for number in numbers):
+            raise InvalidInput(f"column {metric!r} of {columns.where} must name metric {name!r}, got it in no row")
     return cells
 
 
@@ -109,8 +119,8 @@ def _bounded(metric: Metric, values: Sequence[float | None]) -> Metric:
     if different <= {0.0, 1.0} and not metric.relative:
         return replace(metric, bounds=(0.0, 1.0))
     raise InvalidInput(
-        f"bounds of metric {metric.name!r} must be given, for its noise is not normal: it has only {len(different)} "
-        f"different values in {len(there)} rows, from {min(different):g} to {max(different):g}. Say between which "
-        f"values it lies (bounds=(LOW, HIGH); --bounds {metric.name}=LOW,HIGH), or that a number that never varies is "
-        f"certain (exact=True; --exact {metric.name})"
+        f"bounds of metric {metric.name!r} must be given, for its noise is not normal: it has only "
+        f"{counted(len(different), 'different value')} in {counted(len(there), 'row')}, from {min(different):g} to "
+        f"{max(different):g}. Say between which values it lies (bounds=(LOW, HIGH); --bounds {metric.name}=LOW,HIGH), "
+        f"or that a number that never varies is certain (exact=True; --exact {metric.name})"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..guarantee import amount
+from ..shown import counted
 from ..statement import Metric
 from .forecast import about, remaining
 from .replica import Replica
@@ -50,7 +51,7 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     leads = (
         "" if pair is None else "; ".join(_lead(*each) for each in zip(pair.differences, table.metrics, strict=True))
     )
-    measured = f"{arm} was measured {samples:,} times."
+    measured = f"{arm} was measured {counted(samples, 'time')}."
     if verdict == "dominated":
         text = f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
     elif verdict == "front":

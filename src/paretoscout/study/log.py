@@ -162,7 +162,7 @@ class StudyLog:
         """Forget the replica if the log was cut since (by a backup that was put back, or a server that lost it)."""
         if head.log != self.identity:
             raise Conflict(
-                f"study {self.name!r} was deleted and made anew since it was loaded here: nothing was changed. "
+                f"study {self.name!r} was deleted and made again since it was loaded here: nothing was changed. "
                 "Load it again; what was asked before belongs to the one that is gone"
             )
         if self._replica is not None and head.mark != self._mark:

@@ -117,4 +117,10 @@ def find_front(arms: Any, measure: Measure, metrics: Any, **how: Any) -> Standin
     from .study import Study
 
     looping = {name: how.pop(name) for name in ("workers", "trials", "timeout", "callback", "catch") if name in how}
-    return run(Study(arms, metrics, **{"storage": "memory", **how}), measure, **looping)
+    study = Study(arms, metrics, **{"storage": "memory", **how})
+    if len(study.spec.arms) == 1 and not study.spec.guards:
+        raise InvalidInput(
+            f"arms of find_front must be at least two, got only {study.spec.arms[0]!r}: one option has nothing to be "
+            "compared with"
+        )
+    return run(study, measure, **looping)

@@ -12,7 +12,7 @@ trial stays open |
 | expire | the lease is over: the question waits to be asked again; if it is also time to give up, as give-up |
 | give-up | the trial is void; or, where the study says what silence means, that is its outcome |
 | data | outcomes that nobody asked for, all or part of a table; they count in their turn, once the table is whole |
-| arms | arms are added or withdrawn: every arm is judged anew |
+| arms | arms are added or withdrawn: every arm is judged again |
 
 Outcomes count in the order in which they were asked for, whatever the order in which they are told: fast ones may be
 those of one kind, and no proof allows that these come first. `order="told"` is for those who know better.
@@ -37,7 +37,7 @@ from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
-from ..shown import exact_span
+from ..shown import counted, exact_span
 from ..start import setup_of
 from ..statement import Statement
 from ..storage.contract import Event
@@ -101,7 +101,7 @@ class Outcomes:
 class Replica:
     """The state of a study after the event `number`."""
 
-    generation: int  # how often the session was made anew
+    generation: int  # how often the session was made again
     asked: int
     told: int
     imported: int
@@ -333,7 +333,7 @@ class Replica:
         if unknown:
             notes.append(f"{', '.join(unknown)}: {NORMAL}")
         if self.imported:
-            notes.append(f"{self.imported:,} imported rows, chosen without looking ahead at their outcomes")
+            notes.append(f"{counted(self.imported, 'imported row')}, chosen without looking ahead at their outcomes")
         if self.late_arms:
             notes.append("options added without looking at outcomes")
         if any(withdrawal.kind != "guard" and not withdrawal.missed for withdrawal in self.withdrawn.values()):
@@ -389,7 +389,7 @@ class Replica:
     def _doubt(self) -> None:
         """Once all is decided: who keeps a guard only up to eps may be one that breaks it, and was not to be escaped.
 
-        More evidence is needed to escape such an arm: the verdicts are judged anew.
+        More evidence is needed to escape such an arm: the verdicts are judged again.
         """
         doubtful = [
             arm
@@ -434,7 +434,7 @@ class Replica:
         return Event(self.number, "ask", self.number, body, at)
 
     def _follow(self, event: Event) -> None:
-        """Ask what the log says was asked. That is what asking anew gives, unless another version wrote it."""
+        """Ask what the log says was asked. That is what asking again gives, unless another version wrote it."""
         if event.body.get("chosen"):
             self.ask(event.at, self.index[event.body["arm"]])
             return
@@ -694,7 +694,7 @@ class Replica:
                     self.cost.append(cost[0])
         self.late_arms += len(added)
         self.tally.grow(len(self.arms))
-        self.counted.update(arm for arm in range(len(self.arms)) if arm not in self.withdrawn)  # judged anew
+        self.counted.update(arm for arm in range(len(self.arms)) if arm not in self.withdrawn)  # judged again
         if self.keeps_shares and len(back) == len(added):  # all have their place
             self._index()
             for arm in [*left, *back]:
@@ -703,7 +703,7 @@ class Replica:
             for question in list(self.again):
                 self._again(question)
         else:
-            self._start_anew(event, history)
+            self._start_again(event, history)
 
     def _presence(self, arm: int) -> int:
         if arm not in self.withdrawn:
@@ -733,7 +733,7 @@ class Replica:
         session.rng = algorithm_stream(self.spec.seed, self.generation)
         return session
 
-    def _start_anew(self, event: Event, history: History) -> None:
+    def _start_again(self, event: Event, history: History) -> None:
         """Start the algorithm with other arms, and all that counted so far, in the order in which it did."""
         self.generation += 1
         self.again = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,8 @@ class Rows:
         L = len(self.spec.metrics)
         missing = [name for name, value in zip(self.columns, whole or row, strict=True) if value is None]
         if len(missing) == len(row):
-            raise InvalidInput(f"{where} must have at least one of {', '.join(missing)}, got none")
+            least = "" if len(missing) == 1 else "at least one of "
+            raise InvalidInput(f"{where} must have {least}{', '.join(missing)}, got none")
         lacks = [name for name in missing if name in self.columns[:L]]
         if lacks and not more and not accepts.missing:
             raise NotSupported(
@@ -92,8 +93,13 @@ class Rows:
                 low, high = metric.bounds
                 raise InvalidInput(f"{metric.name!r} in {where} must be from {low:g} to {high:g}, got {value:g}")
 
-    def check_table(self, rows: Sequence[Sequence[float | None]], accepts: Accepts) -> None:
-        """Refuse a table in which a row is wrong; only rows that are out of the ordinary are looked at one by one."""
+    def check_table(
+        self, rows: Sequence[Sequence[float | None]], accepts: Accepts, called: Callable[[int], str]
+    ) -> None:
+        """Refuse a table in which a row is wrong; only rows that are out of the ordinary are looked at one by one.
+
+        called: what to call a row.
+        """
         values = as_array(rows)
         low, high = -self.most, self.most.copy()
         for position, metric in enumerate(self.metrics):
@@ -103,7 +109,7 @@ class Rows:
                 low[position], high[position] = metric.bounds
         ordinary = ((values >= low) & (values <= high)).all(axis=1)
         for k in np.flatnonzero(~ordinary).tolist():
-            self.check(rows[k], f"row {k} of this table", accepts)
+            self.check(rows[k], called(k), accepts)
 
 
 def completed(told: Sequence[float | None] | None, values: Sequence[float | None]) -> Row:

@@ -20,7 +20,7 @@ from ..statement import Metric, Statement
 
 FORMAT = 3
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
-#: there were versions. A study of older rules is judged anew, from its log, by the present ones; see replica.py.
+#: there were versions. A study of older rules is judged again, from its log, by the present ones; see replica.py.
 #: 3: the rule of practical verdicts, see ../practical.py; others are judged as by version 2.
 RULES, RULES_OF_FRONTS = 3, 2
 #: In which order outcomes count: in that in which they were asked for, or in that in which they were told.
@@ -262,9 +262,9 @@ def make_spec(
         if guard.limit <= 0 and any(metric.relative for metric in asked.metrics if metric.name == guard.metric):
             raise InvalidInput(f"limit of metric {guard.metric!r} must be above 0 on a log scale, got {guard.limit:g}")
     record, settings = resolve(algorithm)
+    if not asked.knows_sigma and settings.knows_noise and "noise" not in settings.__dataclass_fields__:
+        raise InvalidInput(f"sigma of a study with algorithm {record.name!r} must be given for every metric")
     if isinstance(algorithm, str) and not asked.knows_sigma:
-        if "noise" not in settings.__dataclass_fields__:
-            raise InvalidInput(f"sigma of a study with algorithm {record.name!r} must be given for every metric")
         settings = record.settings(noise="unknown")  # type: ignore[call-arg]
     if settings.sigma is not None:
         raise InvalidInput("sigma of a study must be given to the study, not to its algorithm")

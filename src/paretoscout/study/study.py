@@ -16,6 +16,7 @@ from ..defaults import DELTA, STORAGE
 from ..diagnostics import Concern, examine
 from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName, UnreadableFile
 from ..frames import Columns, frame_of
+from ..shown import counted
 from ..statement import Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
@@ -214,7 +215,9 @@ class Study:
             return  # compared with what is there
 
     def __repr__(self) -> str:
-        return f"<Study {self.name!r}: {len(self.spec.arms)} arms, {len(self.spec.metrics)} metrics>"
+        return (
+            f"<Study {self.name!r}: {counted(len(self.spec.arms), 'arm')}, {counted(len(self.spec.metrics), 'metric')}>"
+        )
 
     def _repr_html_(self) -> str:
         return self.standing()._repr_html_()
@@ -327,37 +330,46 @@ class Study:
         columns = Columns(frame, "this table")
         cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
         if not cells:
-            raise InvalidInput(f"this table must have a column for a metric ({', '.join(self.spec.columns)}), got none")
+            raise InvalidInput(
+                f"{columns.where} must have a column for a metric ({', '.join(self.spec.columns)}), "
+                f"got only {', '.join(map(str, columns.names))}"
+            )
         numbers = [None] * columns.n_rows if trial is None else columns.numbers_or_none(trial)
         names = columns.labels(arm) if trial is None or arm in columns.names else [None] * columns.n_rows
         empty = [None] * columns.n_rows
         rows = list(map(list, zip(*(cells.get(name, empty) for name in self.spec.columns), strict=True)))
+        order = list(range(columns.n_rows))
         if time is not None:
             order = np.argsort(columns.numbers(time), kind="stable").tolist()
             numbers, names, rows = [numbers[k] for k in order], [names[k] for k in order], [rows[k] for k in order]
+
+        def called(k: int) -> str:
+            """What to call a row."""
+            return columns.row(order[k])
+
         with self.log.writing() as (writer, replica):
             self.log.expire(writer, replica)
             tells: dict[int, tuple[int, list[float | None]]] = {}
             history: list[tuple[str, list[float | None]]] = []
-            self._rows.check_table(rows, replica.accepts)
+            self._rows.check_table(rows, replica.accepts, called)
             for k, (number, name, row) in enumerate(zip(numbers, names, rows, strict=True)):
                 if number is not None:
-                    whole = checks.whole(f"trial in row {k} of this table", _if_whole(number), least=0)
+                    whole = checks.whole(f"trial in {called(k)}", _if_whole(number), least=0)
                     if tells.setdefault(whole, (k, row))[1] != row:
-                        raise Conflict(f"row {k} of this table tells trial {whole} again, with other values")
+                        raise Conflict(f"{called(k)} tells trial {whole} again, with other values")
                     if name is not None:
-                        self._check_arm(whole, name, replica, f"row {k} of this table")
+                        self._check_arm(whole, name, replica, called(k))
                 elif name is None:
-                    raise InvalidInput(f"row {k} of this table must have a trial or name an arm")
+                    raise InvalidInput(f"{called(k)} must have a trial or name an arm")
                 elif name not in replica.index:
-                    raise UnknownName(f"arm in row {k} of this table:", name, replica.arms)
+                    raise UnknownName(f"arm in {called(k)}:", name, replica.arms)
                 else:
                     history.append((name, row))
             if history and not replica.accepts.unasked:
                 raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
             new = 0
             for number, (k, row) in tells.items():
-                event = self._told(replica, number, row, cells, f"row {k} of this table: ")
+                event = self._told(replica, number, row, cells, f"{called(k)}: ")
                 if event is not None:
                     self.log.append(writer, replica, event)
                     new += 1
@@ -624,7 +636,7 @@ class Study:
 
     def _check_may_ask(self, replica: Replica, more: bool) -> None:
         if replica.exhausted:
-            raise NotSupported(f"the budget of {self.spec.budget} samples is spent")
+            raise NotSupported(f"the budget of {counted(self.spec.budget or 0, 'sample')} is spent")
         if not replica.accepts.pending and replica.session.open and not replica.again:
             raise NotSupported(
                 f"algorithm {self.spec.algorithm!r} asks one question at a time: "
@@ -729,7 +741,7 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
         cost = [cost[name] for name in names]
     numbers = checks.floats("cost of a study", cost)
     if numbers.shape != (len(names),):
-        raise InvalidInput(f"cost of a study must be {len(names)} numbers, one per arm, got {cost!r}")
+        raise InvalidInput(f"cost of a study must be one number per arm ({len(names)}), got {cost!r}")
     return [float(number) for number in numbers]
 
 

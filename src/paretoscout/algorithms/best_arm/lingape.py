@@ -81,7 +81,7 @@ class LinGapEState(NamedTuple):
 
 
 TOTAL = 0  # samples
-REFRESH_AT = 1  # samples at which the inverse is computed anew
+REFRESH_AT = 1  # samples at which the inverse is computed again
 LEADER, RIVAL = 2, 3  # the pair to learn about
 
 

@@ -78,7 +78,7 @@ class StaticState(NamedTuple):
 
 
 TOTAL = 0  # samples
-REFRESH_AT = 1  # samples at which the inverse is computed anew; 0: it does not exist yet
+REFRESH_AT = 1  # samples at which the inverse is computed again; 0: it does not exist yet
 DOUBTFUL = 2  # the arm that the leader was last found not to beat
 
 
