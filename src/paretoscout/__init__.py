@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import problems as problems
     from . import theory as theory
+    from .planning import Plan, plan, plan_from_pilot
     from .problem import Problem
     from .session import Session
     from .simulation.replicates import simulate
@@ -38,6 +39,7 @@ _homes = {
     "Below": "study",
     "Guard": "study",
     "Metric": "statement",
+    "Plan": "planning",
     "Problem": "problem",
     "Result": "simulation.results",
     "Session": "session",
@@ -48,6 +50,8 @@ _homes = {
     "analyze": "study",
     "find_front": "study",
     "load_result": "simulation.results",
+    "plan": "planning",
+    "plan_from_pilot": "planning",
     "simulate": "simulation.replicates",
     "watch": "simulation.watch",
 }
@@ -72,6 +76,7 @@ __all__ = [
     "Below",
     "Guard",
     "Metric",
+    "Plan",
     "Problem",
     "Result",
     "Session",
@@ -86,6 +91,8 @@ __all__ = [
     "find_front",
     "geometry",
     "load_result",
+    "plan",
+    "plan_from_pilot",
     "plots",
     "problems",
     "simulate",
