@@ -23,13 +23,13 @@ FOREVER = 1e6
 QUALITY = [ps.Metric("quality", "max", eps=2.0)]
 
 
-def plan(arms: Any = 3, metrics: Any = QUALITY, **more: Any) -> ps.Plan:
+def plan(arms: Any = 3, metrics: Any = QUALITY, **more: Any) -> ps.StudyPlan:
     guesses = {"noise": 1.0, "spread": 0.0, "replicates": 10, "limit": FOREVER, "progress": False}
     return ps.plan(arms, metrics, **{**guesses, **more})
 
 
 @functools.cache
-def usual() -> ps.Plan:
+def usual() -> ps.StudyPlan:
     """Three equal options."""
     return plan()
 

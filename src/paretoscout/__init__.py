@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import problems as problems
     from . import theory as theory
-    from .planning import Plan, plan, plan_from_pilot
+    from .planning import StudyPlan, plan, plan_from_pilot
     from .problem import Problem
     from .session import Session
     from .simulation.replicates import simulate
@@ -39,12 +39,12 @@ _homes = {
     "Below": "study",
     "Guard": "study",
     "Metric": "statement",
-    "Plan": "planning",
     "Problem": "problem",
     "Result": "simulation.results",
     "Session": "session",
     "Standing": "study",
     "Study": "study",
+    "StudyPlan": "planning",
     "Trial": "study",
     "VerdictTable": "verdicts",
     "analyze": "study",
@@ -76,12 +76,12 @@ __all__ = [
     "Below",
     "Guard",
     "Metric",
-    "Plan",
     "Problem",
     "Result",
     "Session",
     "Standing",
     "Study",
+    "StudyPlan",
     "Trial",
     "VerdictTable",
     "algorithms",
