@@ -501,7 +501,8 @@ def test_names_and_storage_from_the_environment(monkeypatch: pytest.MonkeyPatch,
 def test_the_command_line_and_the_library_have_the_same_defaults() -> None:
     """Delta is 0.05 in everything that a user calls; `audit` measures at deltas of its own."""
     called: list[Callable[..., Any]]
-    called = [ps.simulate, ps.watch, ps.Study, ps.analyze, Statement, Plan, made_up_bench, DRMix, DRRidge]
+    called = [ps.simulate, ps.watch, ps.Study, ps.analyze, ps.plan, ps.plan_from_pilot]
+    called += [Statement, Plan, made_up_bench, DRMix, DRRidge]
     assert {inspect.signature(function).parameters["delta"].default for function in called} == {DELTA} == {0.05}
     options = {
         (name, option.name): option.default
@@ -509,7 +510,9 @@ def test_the_command_line_and_the_library_have_the_same_defaults() -> None:
         for option in command.params
         if option.name in ("delta", "storage")
     }
-    assert {name for name, option in options if option == "delta"} == {"analyze", "bench", "compare", "create", "demo"}
+    assert {name for name, option in options if option == "delta"} == {
+        *("analyze", "bench", "compare", "create", "demo", "plan"),
+    }
     assert {default for (_, option), default in options.items() if option == "delta"} == {DELTA}
     assert {options[name, "storage"] for name in ("create", "ask", "tell", "status", "studies")} == {STORAGE}
 

@@ -326,7 +326,7 @@ def test_looks_are_frequent_enough() -> None:
     looks = practical.Judge()
     for n in range(1, 2000):
         if looks.due(n, done=False):
-            looks.look(n, False, said([[0.0], [3.0]], 9.0), ps.algorithms.Setup(2, 1, np.ones(1), 0.1, np.ones(1)))
+            looks.look(n, False, said([[0.0], [3.0]], 9.0), np.ones(1), np.zeros(1, bool))
         assert n < looks.next_look <= 1.02 * n + 1
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import problems as problems
     from . import theory as theory
+    from .planning import StudyPlan, plan, plan_from_pilot
     from .problem import Problem
     from .session import Session
     from .simulation.replicates import simulate
@@ -43,11 +44,14 @@ _homes = {
     "Session": "session",
     "Standing": "study",
     "Study": "study",
+    "StudyPlan": "planning",
     "Trial": "study",
     "VerdictTable": "verdicts",
     "analyze": "study",
     "find_front": "study",
     "load_result": "simulation.results",
+    "plan": "planning",
+    "plan_from_pilot": "planning",
     "simulate": "simulation.replicates",
     "watch": "simulation.watch",
 }
@@ -77,6 +81,7 @@ __all__ = [
     "Session",
     "Standing",
     "Study",
+    "StudyPlan",
     "Trial",
     "VerdictTable",
     "algorithms",
@@ -86,6 +91,8 @@ __all__ = [
     "find_front",
     "geometry",
     "load_result",
+    "plan",
+    "plan_from_pilot",
     "plots",
     "problems",
     "simulate",

@@ -22,18 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Verdicts
 from .kernels.practical import first_better, outlook, relations
-
-if TYPE_CHECKING:
-    from .algorithms.contract import Setup
 
 #: Of delta: for what the algorithm eliminates, and for the intervals. They need not hold together.
 SHARE_OF_VERDICTS = 0.5
@@ -128,7 +124,7 @@ def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
     """
     pointless, outdone, escaped, same = relations(y, y, ROUNDING * np.abs(y), eps)
     covered = (pointless | same)[np.ix_(~kept, kept)].any(axis=1)
-    _, rings = connected_components(outdone[np.ix_(kept, kept)].astype(float), directed=True, connection="strong")
+    rings = _components(outdone[np.ix_(kept, kept)])
     fine = escaped[np.ix_(kept, kept)] | (rings[:, None] == rings)
     return bool(covered.all() and fine.all())
 
@@ -233,10 +229,16 @@ def _settle(ends: _Ends, alive: IntArray, eps: FloatArray, counts: IntArray) -> 
 
 def _last_components(edges: BoolArray) -> list[BoolArray]:
     """Return the strongly connected components of a graph (A, A) from which no edge leads out, each (A,)."""
-    n, labels = connected_components(edges.astype(float), directed=True, connection="strong")
+    labels = _components(edges)
     goes_out = (edges & (labels[:, None] != labels)).any(axis=1)
-    leading_out = np.unique(labels[goes_out])
-    return [labels == label for label in range(n) if label not in leading_out]
+    return [labels == label for label in np.setdiff1d(labels, labels[goes_out])]
+
+
+def _components(edges: BoolArray) -> Any:
+    """(A,): the number of the strongly connected component of each."""
+    from scipy.sparse.csgraph import connected_components  # takes a while to import, and rings are rare
+
+    return connected_components(edges.astype(float), directed=True, connection="strong")[1]
 
 
 @dataclass(eq=False)
@@ -269,9 +271,17 @@ class Judge:
         """Whether it is time to look: there is more evidence, or the algorithm has come to its end."""
         return samples >= self.next_look or (done and not self.was_done)
 
-    def look(self, samples: int, done: bool, said: Verdicts, setup: Setup, censored: BoolArray | None = None) -> None:
-        """Judge by what the algorithm says now."""
-        self.judgement = judge(said, setup.eps, setup.exact, censored)
+    def look(
+        self,
+        samples: int,
+        done: bool,
+        said: Verdicts,
+        eps: FloatArray,
+        exact: BoolArray,
+        censored: BoolArray | None = None,
+    ) -> None:
+        """Judge by what the algorithm says now; the rest is as in `judge`."""
+        self.judgement = judge(said, eps, exact, censored)
         self.next_look, self.was_done = int(LOOK_AFTER * samples) + 1, done
 
     @property

@@ -148,9 +148,11 @@ def exact_span(seconds: float) -> str:
 def rough_span(seconds: float) -> str:
     """Return about how long something takes, in words.
 
-    >>> rough_span(8.2), rough_span(200), rough_span(7000)
-    ('8 s', '3 min', '1.9 h')
+    >>> rough_span(8.2), rough_span(200), rough_span(7000), rough_span(1e6)
+    ('8 s', '3 min', '1.9 h', '12 d')
     """
     if seconds < 100:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 360000 else f"{seconds / 86400:.0f} d"

@@ -24,6 +24,7 @@ from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
 from .datasets import datasets
 from .options import goal_option
+from .plan import plan
 from .reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ USUAL = ("scout", "multi-pfi", "uniform")
 #: Headings of the list of commands. What is not named here comes under the last one.
 SECTIONS = {
     "Studies: measure your own options": (
-        *("bench", "create", "run", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
+        *("bench", "plan", "create", "run", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
         *("studies", "add-arm", "withdraw", "delete", "db"),
     ),
     "Tables of measurements": ("analyze", "demo", "compare", "problems", "datasets"),
@@ -86,7 +87,7 @@ for _command in (
     *(study.create, loop.run, study.ask, study.tell, study.import_),
     *(standing.status, standing.front, standing.explain, standing.plot, standing.export, standing.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
-    *(bench, audit, datasets, reproduce),
+    *(bench, plan, audit, datasets, reproduce),
 ):
     main.add_command(_command)
 

@@ -54,69 +54,82 @@ def time_option(command: Any) -> Any:
     )(command)
 
 
+#: Options that say what is measured, and how well it is known, by the name of their parameter.
+_OF_METRICS = {
+    "delta": click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed."),
+    "algorithm": click.option(
+        "--algorithm",
+        default="scout",
+        show_default=True,
+        metavar="NAME[:SETTING=VALUE...]",
+        help="See: paretoscout algorithms",
+    ),
+    "contexts": click.option(
+        "--context",
+        "contexts",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of the CSV file that may explain the metrics; repeat for several.",
+    ),
+    "guards": click.option(
+        "--guard", "guards", multiple=True, metavar="LIMIT", help="What options must keep, e.g. 'latency <= 200'."
+    ),
+    "bounds": click.option(
+        "--bounds", multiple=True, metavar="METRIC=LOW,HIGH", help="Lowest and highest value there can be."
+    ),
+    "exact": click.option(
+        "--exact",
+        multiple=True,
+        metavar="METRIC",
+        help="A number that is the same in all measurements of an option is certain: sizes, prices.",
+    ),
+    "sigma": click.option(
+        "--sigma",
+        multiple=True,
+        metavar="[METRIC=]VALUE",
+        help="Standard deviation of the noise, if you know it (with --scale log: that of the logarithm). "
+        "[default: unknown, and the noise is normal]",
+    ),
+    "units": click.option("--unit", "units", multiple=True, metavar="METRIC=UNIT", help="Shown behind numbers."),
+    "eps": click.option(
+        "--eps",
+        multiple=True,
+        metavar="[METRIC=]VALUE",
+        help="Difference that does not matter, for all metrics or by name; a share such as time=2% compares "
+        "geometric means. [default: 0]",
+    ),
+    "scales": click.option(
+        "--scale",
+        "scales",
+        multiple=True,
+        metavar="METRIC=log",
+        help="Compare a metric above 0 by ratios of geometric means, not by differences of means.",
+    ),
+    "metrics": click.option(
+        "-m",
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="NAME[:min|:max]",
+        help="What is measured (repeat for several); max unless told.",
+    ),
+}
+
+
 def metric_options(command: Any) -> Any:
     """Options that say what is measured, and how well it is known; the same for every command that takes metrics."""
-    for option in (
-        click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed."),
-        click.option(
-            "--algorithm",
-            default="scout",
-            show_default=True,
-            metavar="NAME[:SETTING=VALUE...]",
-            help="See: paretoscout algorithms",
-        ),
-        click.option(
-            "--context",
-            "contexts",
-            multiple=True,
-            metavar="COLUMN",
-            help="Column of the CSV file that may explain the metrics; repeat for several.",
-        ),
-        click.option(
-            "--guard", "guards", multiple=True, metavar="LIMIT", help="What options must keep, e.g. 'latency <= 200'."
-        ),
-        click.option(
-            "--bounds", multiple=True, metavar="METRIC=LOW,HIGH", help="Lowest and highest value there can be."
-        ),
-        click.option(
-            "--exact",
-            multiple=True,
-            metavar="METRIC",
-            help="A number that is the same in all measurements of an option is certain: sizes, prices.",
-        ),
-        click.option(
-            "--sigma",
-            multiple=True,
-            metavar="[METRIC=]VALUE",
-            help="Standard deviation of the noise, if you know it (with --scale log: that of the logarithm). "
-            "[default: unknown, and the noise is normal]",
-        ),
-        click.option("--unit", "units", multiple=True, metavar="METRIC=UNIT", help="Shown behind numbers."),
-        click.option(
-            "--eps",
-            multiple=True,
-            metavar="[METRIC=]VALUE",
-            help="Difference that does not matter, for all metrics or by name; a share such as time=2% compares "
-            "geometric means. [default: 0]",
-        ),
-        click.option(
-            "--scale",
-            "scales",
-            multiple=True,
-            metavar="METRIC=log",
-            help="Compare a metric above 0 by ratios of geometric means, not by differences of means.",
-        ),
-        click.option(
-            "-m",
-            "--metric",
-            "metrics",
-            multiple=True,
-            metavar="NAME[:min|:max]",
-            help="What is measured (repeat for several); max unless told.",
-        ),
-    ):
-        command = option(command)
-    return command
+    return some_metric_options(*_OF_METRICS)(command)
+
+
+def some_metric_options(*names: str) -> Callable[[F], F]:
+    """Return those of `metric_options` that a command takes, if it does not take them all."""
+
+    def add(command: Any) -> Any:
+        for name in names:
+            command = _OF_METRICS[name](command)
+        return command
+
+    return add
 
 
 def goal_option(default: str | None, shown: str | bool = True) -> Callable[[F], F]:

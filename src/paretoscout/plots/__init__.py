@@ -12,5 +12,6 @@ figure: no backend, no pyplot, no global style. The `*_data` functions give the 
 from .data import box_data, front_data, regret_data
 from .figures import compare, regret, regret_curves, samples
 from .picture import front
+from .plan import plan
 
-__all__ = ["box_data", "compare", "front", "front_data", "regret", "regret_curves", "regret_data", "samples"]
+__all__ = ["box_data", "compare", "front", "front_data", "plan", "regret", "regret_curves", "regret_data", "samples"]

@@ -55,6 +55,27 @@ def analyze(
     >>> analyze(runs, arm="model", metrics={"quality": "max"}, sigma=0.02).verdicts
     ('front', 'dominated')
     """
+    how: dict[str, Any] = {"delta": delta, "guards": guards, "algorithm": algorithm, "goal": goal, "seed": seed}
+    told = study_of_table(
+        frame, arm, metrics, sigma=sigma, contexts=contexts, metric=metric, value=value, time=time, **how
+    )
+    return told.verdicts()
+
+
+def study_of_table(
+    frame: Any,
+    arm: str,
+    metrics: Mapping[str, str] | Sequence[Metric],
+    *,
+    sigma: Any = None,
+    guards: Sequence[str | Guard] = (),
+    contexts: Sequence[str] = (),
+    metric: str | None = None,
+    value: str | None = None,
+    time: str | None = None,
+    **how: Any,
+) -> Study:
+    """Return a study, in memory, that was told all rows of a table; see `analyze`. how: more for `Study`."""
     if (metric is None) != (value is None):
         raise InvalidInput("metric and value of analyze must be given together, for a table in long form")
     columns = Columns(frame, "this table")
@@ -82,19 +103,16 @@ def analyze(
     study = Study(
         arms,
         [_bounded(each, cells.get(each.name, [])) if known[k] is None else each for k, each in enumerate(stated)],
-        delta=delta,
         storage="memory",
         sigma=sigma,
         guards=guards,
         contexts=contexts,
-        algorithm=algorithm,
-        goal=goal,
-        seed=seed,
+        **how,
     )
     when = {} if time is None else {" ": columns.numbers(time).tolist()}  # names that no metric has
     rows = columns.with_columns({"": labels, **cells, **when})
     study.tell_frame(rows, arm="", time=None if time is None else " ")
-    return study.verdicts()
+    return study
 
 
 def _wide(columns: Columns, names: Sequence[str], metric: str, value: str) -> dict[str, list[float | None]]:

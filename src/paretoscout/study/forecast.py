@@ -52,7 +52,7 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         total = sum(needs.values())
         return Remaining(total, total, total, None if total else 0.0, needs)
     L = len(replica.spec.metrics)
-    estimates, sigma, spread = _known(replica)
+    estimates, sigma, spread = known(replica)
     needed: list[float] = []
     uniform: list[float] = []
     pulls = np.zeros(len(names))
@@ -121,7 +121,7 @@ def _for_guards(replica: Replica) -> dict[str, float]:
     return needs
 
 
-def _known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
+def known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimates, the noise scale and how far off the estimates may be; all (K, L), oriented and scaled."""
     L, units = len(replica.spec.metrics), replica.units
     n = replica.tally.n[replica.seated][:, :L]

@@ -285,7 +285,8 @@ class Replica:
     def _look(self, judge: Judge) -> None:
         """Judge what people act on, of the arms that are there."""
         said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
-        judge.look(self.told + self.imported, self.session.done, said, self.session.setup, self._censored())
+        setup = self.session.setup
+        judge.look(self.told + self.imported, self.session.done, said, setup.eps, setup.exact, self._censored())
 
     def _censored(self) -> BoolArray | None:
         """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
