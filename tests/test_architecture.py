@@ -37,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "start": {"checks", "algorithms", "errors", "kernels", "problem", "statement"},
     "guarantee": {"algorithms", "shown", "start", "statement"},
     "verdicts": {"diagnostics", "errors", "frames", "guarantee", "kernels", "notebook", "shown", "statement"},
+    "answer": {"guarantee", "statement", "verdicts"},
     "storage": {"errors"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
@@ -82,6 +83,7 @@ ALLOWED: dict[str, set[str]] = {
     "bench": {
         "__init__",
         "algorithms",
+        "answer",
         "checks",
         "defaults",
         "errors",
@@ -125,6 +127,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         "__init__",
         "algorithms",
+        "answer",
         "audit",
         "bench",
         "checks",

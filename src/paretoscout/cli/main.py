@@ -14,7 +14,7 @@ import click
 from .. import __version__
 from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
-from ..shown import line
+from ..shown import counted, line
 from . import loop, manage, standing, study, values
 from .audit import audit
 from .bench import bench
@@ -139,6 +139,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     Exit code 0: every option has its verdict; 3: undecided at --max-samples.
     """
     from ..algorithms import Uniform
+    from ..answer import sentence
     from ..simulation.watch import watch
     from . import show
 
@@ -186,6 +187,8 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
             style="dim",
             soft_wrap=True,
         )
+        spent = f"{counted(int(table.counts.sum()), 'sample')} did not decide it (--max-samples)"
+        show.said(screen, sentence(table, ahead=spent))
     sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
 
 

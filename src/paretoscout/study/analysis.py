@@ -54,6 +54,24 @@ def analyze(
     >>> analyze(runs, arm="model", metrics={"quality": "max"}, sigma=0.02).verdicts
     ('front', 'dominated')
     """
+    asked = {"delta": delta, "sigma": sigma, "guards": guards, "contexts": contexts, "goal": goal, "seed": seed}
+    return study_of(frame, arm, metrics, algorithm=algorithm, metric=metric, value=value, time=time, **asked).verdicts()
+
+
+def study_of(
+    frame: Any,
+    arm: str,
+    metrics: Mapping[str, str] | Sequence[Metric],
+    *,
+    sigma: Any = None,
+    guards: Sequence[str | Guard] = (),
+    contexts: Sequence[str] = (),
+    metric: str | None = None,
+    value: str | None = None,
+    time: str | None = None,
+    **settings: Any,
+) -> Study:
+    """Return a study in memory that was told a table; the parameters are those of `analyze`."""
     if (metric is None) != (value is None):
         raise InvalidInput("metric and value of analyze must be given together, for a table in long form")
     columns = Columns(frame, "this table")
@@ -76,18 +94,15 @@ def analyze(
     study = Study(
         arms,
         [_bounded(each, cells.get(each.name, [])) if known[k] is None else each for k, each in enumerate(stated)],
-        delta=delta,
         storage="memory",
         sigma=sigma,
         guards=guards,
         contexts=contexts,
-        algorithm=algorithm,
-        goal=goal,
-        seed=seed,
+        **settings,
     )
     when = {} if time is None else {" ": columns.numbers(time)}  # names that no metric has
     study.tell_frame({"": labels, **cells, **when}, arm="", time=None if time is None else " ")
-    return study.verdicts()
+    return study
 
 
 def _wide(columns: Columns, names: Sequence[str], metric: str, value: str) -> dict[str, list[float | None]]:
