@@ -18,7 +18,7 @@ from conftest import PATIENCE
 
 PAGES = Path(__file__).parent.parent / "docs" / "examples"
 #: Of one bench; the pages promise an answer within a minute, on a machine that is not as busy as one that runs tests.
-BUDGET = "12s"
+BUDGET = "9s"
 #: Exit code of what ends undecided.
 UNDECIDED = 3
 
