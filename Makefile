@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -q
 IN_TWO := -n 2 --dist worksteal
 
 # What takes longest of the tests; make check leaves it out.
-SLOW := audit bench compile docs reproduce study_trust
+SLOW := audit bench compile docs examples reproduce study_trust
 
 # What has more to test where time does not matter: make audit.
 LONG := study_trust session_bytes diagnostics standing cli_exits
@@ -16,7 +16,7 @@ LONG := study_trust session_bytes diagnostics standing cli_exits
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench beside-hyperfine leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -70,6 +70,10 @@ bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
 	$(BIN)/python -m benchmarks.study_speed --json out/study.json
 	$(BIN)/python -m benchmarks.against_hyperfine --json out/hyperfine.json
+	$(BIN)/python -m benchmarks.beside_hyperfine --json out/beside-hyperfine.json
+
+beside-hyperfine: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.beside_hyperfine --json out/beside-hyperfine.json
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paretoscout needs Python 3.11 or newer: make PYTHON=python3.11")'

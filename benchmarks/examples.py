@@ -1,7 +1,7 @@
 """Run the examples of docs/examples as they are printed, and put what came out into their pages.
 
-Each page has commands, an empty or old block of output after the last of them, and a picture. `make examples` takes about
-ten minutes; machines differ, so the numbers do too.
+Each page has blocks of commands. The block of output after some of them, empty or old, gets what these commands print. Some
+pages have a picture. `make examples` takes about ten minutes; machines differ, so the numbers do too.
 """
 
 from __future__ import annotations
@@ -15,19 +15,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PAGES = Path(__file__).parent.parent / "docs" / "examples"
+BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```", re.M | re.S)
 
 
-def run(page: Path, folder: Path) -> str:
-    """Run all commands of a page in a folder; return what the last of them printed."""
+def run(block: str, folder: Path) -> str:
+    """Run a block of commands in a folder; return what they printed."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     around = {**os.environ, "PATH": path, "COLUMNS": "120", "PARETOSCOUT_BUDGET": "none"}
+    done = subprocess.run(
+        ["bash", "-euc", block], cwd=folder, env=around, stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+def renewed(page: str, folder: Path) -> str:
+    """Run all commands of a page in a folder; return the page with what they print."""
     printed = ""
-    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
-        done = subprocess.run(
-            ["bash", "-euc", block], cwd=folder, env=around, stdout=subprocess.PIPE, text=True, check=True,
-        )  # fmt: skip
-        printed = done.stdout
-    return "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
+
+    def renew(block: re.Match[str]) -> str:
+        nonlocal printed
+        if block[1] == "text":
+            return f"```text\n{printed}```"
+        printed = run(block[2], folder)
+        print(printed, flush=True)
+        return block[0]
+
+    return BLOCK.sub(renew, page)
 
 
 def main() -> None:
@@ -35,12 +48,9 @@ def main() -> None:
         page = PAGES / f"{name}.md"
         with TemporaryDirectory() as folder:
             print(f"{name} ...", flush=True)
-            printed = run(page, Path(folder))
-            print(printed)
+            page.write_text(renewed(page.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")
             for picture in Path(folder).glob("*.png"):
                 shutil.copy(picture, PAGES / "images" / picture.name)
-        before, _, rest = page.read_text(encoding="utf-8").partition("```text\n")
-        page.write_text(f"{before}```text\n{printed}```{rest.partition('```')[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
         "shown",
         "statement",
     },
+    "answer": {"guarantee", "statement", "verdicts"},
     "storage": {"errors", "shown"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {
@@ -117,6 +118,7 @@ ALLOWED: dict[str, set[str]] = {
         "practical",
         "__init__",
         "algorithms",
+        "answer",
         "checks",
         "defaults",
         "errors",
@@ -162,6 +164,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         "__init__",
         "algorithms",
+        "answer",
         "audit",
         "bench",
         "checks",

@@ -643,7 +643,7 @@ def test_ties_end_even_where_every_difference_matters(folder: Path) -> None:
     how += ["--exact", "same"]
     done = bench("-L", "mean=10,14", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--budget", "400")
     assert done.exit_code == 0, done.output
-    assert "mean=14 is dominated by mean=10: worse in cost by" in done.output
+    assert "mean=14 is dominated by mean=10: higher in cost by" in done.output
     assert "metric same has no --eps" in done.output
     same = bench("echo 7", "echo  7", "-m", "x:min=stdout~(.*)", "--exact", "x", "--budget", "100", "--json")
     assert same.exit_code == 0, same.output
@@ -955,7 +955,7 @@ def test_what_failed_is_tried_again(folder: Path) -> None:
     (folder / "later.py").write_text("print(9)")
     mended = bench(*commands, *how)
     assert "left out" not in mended.output
-    assert "b is dominated by a: worse in x by 4" in mended.output
+    assert "b is dominated by a: higher in x by 4" in mended.output
     assert "all was decided by" in bench(*commands, *how).output
 
 

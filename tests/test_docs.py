@@ -20,6 +20,8 @@ from paretoscout.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
+#: Run to the end by test_examples.py.
+QUESTIONS = ("README", "is-a-faster", "which-compressor", "which-model")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
 
 
@@ -91,7 +93,7 @@ def test_commands_run(document: Path, installed: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "document", [page for page in EXAMPLES if page.name != "README.md"], ids=lambda page: page.stem
+    "document", [page for page in EXAMPLES if page.stem not in QUESTIONS], ids=lambda page: page.stem
 )
 def test_examples_of_bench_run(document: Path, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As printed, with a budget; `make examples` runs them to the end."""

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..guarantee import difference
+from .. import answer
 from ..shown import MARKS, cell, counted, heading, markdown, markdown_table, rough_span, with_unit
-from ..statement import Metric
 from ..study import Standing
 from ..verdicts import VerdictTable, front_first
 from .campaign import Campaign, Plan
@@ -21,9 +20,6 @@ from .columns import DIGITS, EXACT_DIGITS, Beside, Extra, beside, columns_of, ra
 from .metrics import Source
 from .options import contexts_of
 
-#: How people say that one option is worse than another; others are "worse in NAME".
-WORSE = {"time": "slower", "size": "larger", "rss": "hungrier for memory", "user": "slower in user time"}
-EQUAL = {"time": "no faster", "size": "no smaller", "rss": "no leaner", "user": "no faster in user time"}
 #: How people say that something is a multiple of something else; of others they say "has so many times the NAME".
 MULTIPLE = {
     "time": ("takes", "as long"),
@@ -34,82 +30,30 @@ MULTIPLE = {
 #: How the question calls what is measured; others are called by their names.
 CALLED = {"rss": "memory"}
 NO_EXTRA = Extra()
-#: Up to so many dominated options the summary says why each of them is.
-MOST_REASONS = 3
 
 
-def sentence(table: VerdictTable, sources: Sequence[Source]) -> str:
-    """Say in one sentence what came out; where many are dominated, why the first of them is."""
-    front = list(table.front)
-    undecided = [arm for arm, verdict in zip(table.arms, table.verdicts, strict=True) if verdict == "undecided"]
-    parts = []
-    if front:
-        parts.append(f"{_listed(front)} {_is(front)} the front" + (" so far" if undecided else ""))
-    lost = [
-        (arm, f"by {rival}: {why}")
-        for k, (arm, rival) in enumerate(zip(table.arms, table.rivals, strict=True))
-        if (why := reason(table, k, sources))
-    ]
-    if len(lost) <= MOST_REASONS:
-        parts.extend(f"{arm} is dominated {why}" for arm, why in lost)
-    else:
-        parts.append(f"{len(lost)} are dominated, such as {lost[0][0]} {lost[0][1]}")
-    twins: dict[str, list[str]] = {}
-    for arm, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
-        if verdict == "same" and rival is not None:
-            twins.setdefault(rival, []).append(arm)
-    parts.extend(_the_same(table, arms, rival) for rival, arms in twins.items())
-    if undecided:
-        parts.append(f"{_listed(undecided)} {_is(undecided)} undecided")
-    return ("; ".join(parts) or "no option keeps its limits") + "."
-
-
-def _the_same(table: VerdictTable, arms: Sequence[str], rival: str) -> str:
-    """Say that options are the same as another one, and how closely that is known."""
-    of_each = [table.within(table.arms.index(arm)) or [] for arm in arms]
-    most = [max(differences) for differences in zip(*of_each, strict=True)]
-    noisy = [(metric, value) for metric, value in zip(table.metrics, most, strict=True) if value > 0]
-    known = " and ".join(f"{difference(value, metric)} of {metric.name}" for metric, value in noisy)
-    asked = " and ".join(difference(metric.tolerance, metric) for metric, _ in noisy)
-    closely = f", within {known}, asked for {asked}" if noisy else ""
-    return f"{_listed(arms)} {_is(arms)} the same as {rival}{closely}"
+def sentence(table: VerdictTable, sources: Sequence[Source], ahead: str = "") -> str:
+    """Say in one sentence what came out, and what it takes to decide what is undecided."""
+    return answer.sentence(table, _kinds(sources), ahead)
 
 
 def reason(table: VerdictTable, k: int, sources: Sequence[Source]) -> str:
     """Say by how much a dominated option is worse than the one that dominates it; nothing of others."""
-    rival = table.rivals[k]
-    if table.verdicts[k] != "dominated" or rival is None:
-        return ""
-    j = table.arms.index(rival)
-    said = []
-    for column, source in enumerate(sources):
-        lag = -source.metric.sign * float(table.centres[k, column] - table.centres[j, column])
-        proven = lag > table.widths[k, column] + table.widths[j, column]
-        if lag <= 0 or (lag <= source.metric.tolerance and not proven):
-            said.append(EQUAL.get(source.kind, f"no better in {source.name}"))
-        else:
-            said.append(f"{WORSE.get(source.kind, f'worse in {source.name}')} by {_amount(lag, source.metric)}")
-    return " and ".join(said) if len(said) < 3 else ", ".join(said[:-1]) + " and " + said[-1]
+    return answer.reason(table, k, _kinds(sources))
 
 
-def _amount(lag: float, metric: Metric) -> str:
-    ratio = math.exp(lag) if metric.relative else 0.0
-    return difference(lag, metric) if ratio < 2 else f"a factor of {ratio:.{1 if ratio < 10 else 0}f}"
+def _kinds(sources: Sequence[Source]) -> dict[str, str]:
+    return {source.name: source.kind for source in sources}
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+def summary(campaign: Campaign, table: VerdictTable, ahead: str = "") -> str:
+    """Say in one sentence what came out; of one option alone, that it is no question.
 
-
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
-
-
-def summary(campaign: Campaign, table: VerdictTable) -> str:
-    """Say in one sentence what came out; of one option alone, that it is no question."""
+    ahead: what it takes to decide what is undecided.
+    """
     plan = campaign.plan
     if len(plan.options) > 1 or not table.front or any(source.guard is not None for source in plan.sources):
-        return sentence(table, plan.sources)
+        return sentence(table, plan.sources, ahead)
     option = plan.options[0]
     values = (
         f"{metric.name} {with_unit(table.value(0, column), metric.unit)}" for column, metric in enumerate(table.metrics)
@@ -120,33 +64,29 @@ def summary(campaign: Campaign, table: VerdictTable) -> str:
     )
 
 
-def outlook(campaign: Campaign) -> list[str]:
+def outlook(campaign: Campaign) -> str:
     """Say what would decide what is undecided: more runs, or a larger eps."""
     if campaign.decided:
-        return []
+        return ""
     said, runs = [], campaign.runs_ahead()
     if math.isfinite(runs) and runs > 0 and campaign.progress.runs:
         seconds = runs * campaign.progress.seconds / campaign.progress.runs
         said.append(f"about {counted(round(runs), 'more run')} would decide it, {rough_span(seconds)}")
     larger = campaign.study.with_larger_eps()
     if larger is not None:
-        eps = " and ".join(f"{difference(metric.tolerance, metric)} of {metric.name}" for metric in larger.metrics)
-        said.append(
-            f"with an eps of {eps} it is decided now, and such an eps may be chosen after looking: "
-            f"{sentence(larger, campaign.plan.sources)}"
-        )
-    return said
+        said.append(answer.larger_eps(larger, _kinds(campaign.plan.sources)))
+    return "; ".join(said)
 
 
 def question(plan: Plan) -> str:
     """Return what a bench asks, in words: by its variables, or by the number of its commands."""
-    measured = _listed([CALLED.get(source.name, source.name) for source in plan.sources])
+    measured = answer.joined([CALLED.get(source.name, source.name) for source in plan.sources])
     if len(plan.options) == 1:
         return f"What does {plan.options[0].name} take: {measured}?"
     variables = contexts_of(plan.options)
     if variables and math.prod(len(set(values)) for values in variables.values()) == len(plan.options):
         chosen = list(variables)
-        what = chosen[0] if len(chosen) == 1 else f"combination of {_listed(chosen)}"
+        what = chosen[0] if len(chosen) == 1 else f"combination of {answer.joined(chosen)}"
     else:
         what = f"of {len(plan.options)} commands"
     return f"Which {what} is worth having, by {measured}?"
@@ -170,10 +110,10 @@ def against(campaign: Campaign, standing: Standing, extra: Extra) -> str:
     if not by_option:
         return f"{extra.reference} was left out: nothing can be compared with it."
     others = {option: metrics for option, metrics in by_option.items() if option != extra.reference}
-    if not others or len(others) > MOST_REASONS:
+    if not others or len(others) > answer.MOST_REASONS:
         return ""
     said = (
-        f"{option} {_listed([_multiple(source, metrics[source.name]) for source in campaign.plan.sources])}"
+        f"{option} {answer.joined([_multiple(source, metrics[source.name]) for source in campaign.plan.sources])}"
         for option, metrics in others.items()
     )
     return f"Beside {extra.reference}, {'; '.join(said)}."

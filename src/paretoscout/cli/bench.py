@@ -167,6 +167,8 @@ def _bench(given: dict[str, Any]) -> int:
     interrupted = _work(campaign, budget, screen, live=screen.is_terminal and not given["as_json"])
     _report(campaign, screen, given)
     _say_what_is_next(campaign, budget, storage, interrupted)
+    if not given["as_json"]:
+        show.said(screen, report.summary(campaign, report.verdicts(campaign), report.outlook(campaign)))
     if interrupted:
         return Exit.INTERRUPTED
     table = report.verdicts(campaign)
@@ -405,7 +407,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
 
 
 def _print(campaign: Campaign, screen: Any, extra: Extra) -> None:
-    """Print the verdicts, what goes beside them, and what to know of them."""
+    """Print the verdicts, what goes beside them, and what to know of them; the answer comes last, after all else."""
     from ..bench import columns_of, report
     from ..verdicts import front_first
     from . import show
@@ -417,13 +419,10 @@ def _print(campaign: Campaign, screen: Any, extra: Extra) -> None:
     if more := columns_of(campaign, standing, extra):
         options = [table.arms[k] for k in front_first(table)]
         screen.print("", show.more_table(options, [(column.heading, column.texts) for column in more]), sep="\n")
-    for said in (report.summary(campaign, table), report.against(campaign, standing, extra)):
-        if said:
-            screen.print(line(said), markup=False, soft_wrap=True)
+    if said := report.against(campaign, standing, extra):
+        show.said(screen, said)
     for each in standing.withdrawn:
         screen.print(lines(f"left out: {each.option}: {each.reason}"), style="yellow", markup=False, soft_wrap=True)
-    for said in report.outlook(campaign):
-        screen.print(line(said), markup=False, soft_wrap=True)
     for note in [*campaign.unknowable(), *campaign.drift()]:
         screen.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
     done = campaign.progress

@@ -65,7 +65,10 @@ def run(
         callback=ProgressLines(study.verdicts),
         catch=MeasurementFailed if keep_going else (),
     )
-    show.console().print(show.verdict_table(standing.table))
+    screen = show.console()
+    screen.print(show.verdict_table(standing.table))
+    ahead = study.remaining() if not standing.done and standing.table.counts.all() else None
+    show.answer(screen, standing.table, study, ahead)
     sys.exit(0 if standing.done else Exit.UNDECIDED)
 
 

@@ -151,6 +151,7 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
     Exit code 0: every option has its verdict; 3: undecided at --max-samples.
     """
     from ..algorithms import Uniform
+    from ..answer import sentence
     from ..simulation.watch import watch
     from . import show
 
@@ -197,6 +198,8 @@ def demo(problem: str, algorithm: str, out: Path, as_json: bool, **what: Any) ->
             screen.print(f"Measuring all options equally often{one} would have taken {least}{counted(n, 'sample')}.")
         for step in _next_steps(problem, stated, what):
             screen.print(line(step), style="dim", soft_wrap=True, markup=False)
+        spent = f"{counted(int(table.counts.sum()), 'sample')} did not decide it (--max-samples)"
+        show.said(screen, sentence(table, ahead=spent))
     sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from ..answer import larger_eps, sentence
 from ..errors import InvalidInput
 from ..shown import counted, line
 from ..simulation.results import HEADINGS, Summary
 from ..verdicts import ABOUT, VerdictTable, cells, front_first, headings
+
+if TYPE_CHECKING:
+    from ..study import Remaining, Study
 
 _STYLES = {"front": "bold green", "same": "green", "undecided": "yellow", "dominated": "dim"}
 
@@ -36,6 +41,21 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
     remark = [Text(line(remark), style="yellow") for remark in table.remarks]
     remark += [Text(line(f"warning: {warning}"), style="yellow") for warning in table.warnings]
     return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
+
+
+def answer(screen: Console, table: VerdictTable, study: Study, ahead: Remaining | None = None) -> None:
+    """Say in one line what came out, and what it takes to decide what is undecided: the last line that is printed."""
+    wants = []
+    if "undecided" in table.verdicts:
+        wants += [f"{ahead.more} would decide it"] if ahead is not None and ahead.high else []
+        larger = study.with_larger_eps()
+        wants += [] if larger is None else [larger_eps(larger)]
+    said(screen, sentence(table, ahead="; ".join(wants)))
+
+
+def said(screen: Console, text: str) -> None:
+    """Print a text in one line, however wide the screen is."""
+    screen.print(line(text), markup=False, soft_wrap=True)
 
 
 def more_table(options: Sequence[str], columns: Sequence[tuple[str, dict[str, str]]]) -> Table:

@@ -65,7 +65,9 @@ def _show(study: Study, standing: Standing, as_json: bool, forecast: bool) -> No
     if as_json:
         click.echo(_as_json(study, standing, forecast, 2))
     else:
-        show.console().print(_picture(study, standing), soft_wrap=False)
+        ahead, screen = _remaining(study, standing), show.console()
+        screen.print(_picture(study, standing, ahead))
+        show.answer(screen, standing.table, study, ahead)
 
 
 def _watch(study: Study, seconds: float, as_json: bool, forecast: bool) -> Standing:
@@ -77,12 +79,15 @@ def _watch(study: Study, seconds: float, as_json: bool, forecast: bool) -> Stand
         for standing in _changes(study, seconds):
             click.echo(_as_json(study, standing, forecast, None) if as_json else standing.table.tally())
             sys.stdout.flush()
+        if not as_json:
+            show.answer(screen, standing.table, study)
         return standing
     from rich.live import Live
 
     with Live(console=screen, auto_refresh=False) as live:
         for standing in _changes(study, seconds):
-            live.update(_picture(study, standing), refresh=True)
+            live.update(_picture(study, standing, _remaining(study, standing)), refresh=True)
+    show.answer(screen, standing.table, study)
     return standing
 
 
@@ -100,7 +105,7 @@ def _changes(study: Study, seconds: float) -> Iterator[Standing]:
         time.sleep(seconds)
 
 
-def _picture(study: Study, standing: Standing) -> Group:
+def _picture(study: Study, standing: Standing, ahead: Remaining | None) -> Group:
     from rich.console import Group
     from rich.text import Text
 
@@ -124,7 +129,6 @@ def _picture(study: Study, standing: Standing) -> Group:
         notes.append(show.plain(lonely))
     if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))
-    ahead = _remaining(study, standing)
     outlook = "" if standing.done or ahead is None else str(ahead)
     head = [Text(line(standing.title), style="bold")] if standing.title else []
     return Group(*head, show.verdict_table(standing.table, outlook), *notes)
@@ -132,7 +136,11 @@ def _picture(study: Study, standing: Standing) -> Group:
 
 def _remaining(study: Study, standing: Standing) -> Remaining | None:
     """What is still needed; nobody can tell before each option was measured."""
-    return study.remaining() if standing.done or standing.table.counts.all() else None
+    return study.remaining() if standing.done or _all_measured(standing.table) else None
+
+
+def _all_measured(table: VerdictTable) -> bool:
+    return bool(table.counts.all())
 
 
 def _as_json(study: Study, standing: Standing, forecast: bool, indent: int | None) -> str:
@@ -311,7 +319,7 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **wha
     from .. import plots
     from ..frames import read_csv
     from ..simulation.progress import at_work
-    from ..study import analyze as judge
+    from ..study import study_of_table
     from . import show
 
     check_columns_named(file, what)
@@ -319,14 +327,17 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **wha
         show.writable(out)
     how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed")}}
     with at_work(lambda: f"analyze {file}"):
-        table: VerdictTable = judge(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
+        study = study_of_table(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
+    table, screen = study.verdicts(), show.console()
     if as_json:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
     else:
-        show.console().print(show.verdict_table(table))
+        screen.print(show.verdict_table(table))
     if out is not None:
         plots.front(table, path=out)
         click.echo(line(f"picture: {out}"), err=as_json)
+    if not as_json:
+        show.answer(screen, table, study, study.remaining() if _all_measured(table) else None)
     sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
 
 

@@ -14,7 +14,7 @@
 | `analysis.py`, `encoding.py` | verdicts from a finished table; columns as contexts |
 """
 
-from .analysis import analyze
+from .analysis import analyze, study_of_table
 from .explanation import Explanation
 from .forecast import Remaining
 from .loop import find_front
@@ -36,4 +36,5 @@ __all__ = [
     "analyze",
     "find_front",
     "schema",
+    "study_of_table",
 ]

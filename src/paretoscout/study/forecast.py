@@ -38,9 +38,15 @@ class Remaining:
         if not np.isfinite(self.low):
             return "very many more runs"
         often = f" (uniform sampling: {about(self.uniform)})" if self.uniform is not None else ""
-        low, middle, high = about(self.low), about(self.samples), about(self.high)
+        low, high = about(self.low), about(self.high)
         likely = f", likely {low} to {high}" if low != high else ""
-        return f"about {middle} more run{'' if middle == '1' else 's'}{likely}{often}"
+        return f"{self.more}{likely}{often}"
+
+    @property
+    def more(self) -> str:
+        """The median, in words."""
+        middle = about(self.samples)
+        return f"{'about ' if np.isfinite(self.samples) else ''}{middle} more run{'' if middle == '1' else 's'}"
 
 
 def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int = 0) -> Remaining:
