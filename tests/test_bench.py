@@ -924,7 +924,7 @@ def test_lines_on_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_pipe_sees_lines_and_a_terminal_a_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretoscout.cli.progress.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("paretoscout.simulation.progress.PATIENCE", 0.0)
     done = bench(*drawn("--json", "--runs", "2"))
     first = done.stderr.splitlines()[0]
     assert re.match(r"\d+ s: [1-3] runs?, \d to go, 3 of 3 undecided, which=[abc] ≈ \d", first), first

@@ -28,7 +28,7 @@ USE = """
     result = ps.simulate(problem, mine.FixedRounds(rounds=7), replicates=3)
     assert (result.samples == 7 * len(problem.arms)).all()
 
-    live = {"arms": problem.arms, "metrics": problem.metrics, "sigma": 0.1, "storage": "mine.db"}
+    live = {"arms": problem.arms, "metrics": problem.metrics, "sigma": 0.1, "goal": "front", "storage": "mine.db"}
     study = ps.Study(**live, algorithm=mine.FixedRounds(rounds=7))
     while not study.done:
         trial = study.ask()

@@ -244,12 +244,12 @@ REFUSED = {
     "--options 3 -m q --eps 1 --noise 1 --spread 1 --out plan.pdf": "--out must end in .png or .svg, got 'plan.pdf'",
     "pilot.csv -m ms --eps 1": "the pilot pilot.csv must come with --arm COLUMN, the column that names the option",
     "pilot.csv --arm variant -m ms --eps 1 --noise 1": "--noise must be left out with a pilot",
-    "pilot.csv --arm variant -m ms --eps 1 --duration time": "unknown column of this table 'time'. Known: variant, ms, mb, took",
+    "pilot.csv --arm variant -m ms --eps 1 --duration time": "unknown column 'time' of pilot.csv. Known: variant, ms, mb, took",
     "pilot.csv --arm variant -m ms --eps 1 --duration took --seconds 1": "duration and seconds of a plan must not both be given",
-    "pilot.csv --arm variant -m ms --eps 1 --duration variant": "column 'variant' of this table must hold numbers",
+    "pilot.csv --arm variant -m ms --eps 1 --duration variant": "column 'variant' of pilot.csv must hold numbers",
     "pilot.csv --arm variant -m mb --eps 1": "metric 'mb' of a pilot must vary, got the same number in all rows of 'a'",
     "once.csv --arm variant -m ms --eps 1": "rows of a pilot must be two or more of some option, got one of each with 'ms'",
-    "alone.csv --arm variant -m ms --eps 1": "options of a pilot must be two or more, got 1 option",
+    "alone.csv --arm variant -m ms --eps 1": "column 'variant' of alone.csv must name at least two options",
 }
 
 

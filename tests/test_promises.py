@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_study_and_another_one_may_not() -> None:
 
     def arms(seed: int, reload: bool) -> list[str]:
         place = MemoryStorage()
-        study = new(place, seed=seed, algorithm=ps.algorithms.PFIwR(theta_max=3.0))
+        study = new(place, seed=seed, algorithm=ps.algorithms.PFIwR(theta_max=3.0), goal="front")
         asked = []
         for _ in range(40):
             study = Study.load(storage=place) if reload else study
@@ -137,7 +137,7 @@ def test_a_trial_that_is_never_told_expires_and_a_late_tell_is_still_accepted(st
 @pytest.mark.parametrize("algorithm", [Scout(), ps.algorithms.PFIwR(theta_max=3.0), "uniform", "multi-pfi"])
 def test_a_late_tell_is_accepted_by_every_algorithm(algorithm: Any) -> None:
     clock = Clock()
-    study = new(lease=60.0, clock=clock, algorithm=algorithm)
+    study = new(lease=60.0, clock=clock, algorithm=algorithm, goal="front")
     late = study.ask()
     clock.now += 61.0
     again = study.ask()
@@ -202,7 +202,7 @@ def test_what_weakens_a_guarantee_is_flagged() -> None:
         "what is missing is missing whatever its value",
     ):
         assert flag in shown
-    assert not new(algorithm=ps.algorithms.PFIwR(theta_max=3.0)).verdicts().guarantee.holds
+    assert not new(algorithm=ps.algorithms.PFIwR(theta_max=3.0), goal="front").verdicts().guarantee.holds
 
 
 def test_the_front_is_made_of_arms(tmp_path: Path) -> None:

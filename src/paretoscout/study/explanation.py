@@ -12,12 +12,17 @@ from .replica import Replica
 from .standing import Difference, Pair, Standing
 
 
+#: Why an option is on the front.
+PLAIN = "no other option is better in every metric by more than eps"
+PRACTICAL = "no other option there is better by more than eps in one metric and as good, up to eps / 2, in the others"
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Why an arm has its verdict."""
 
     arm: str
-    verdict: str  # "front", "dominated", "undecided", "withdrawn"
+    verdict: str  # "front", "same", "dominated", "undecided", "withdrawn"
     rival: str | None  # who dominates it, or who comes nearest to that
     margins: dict[str, float]  # by how much the rival is better, by metric; negative: worse; shares on a log scale
     rests_on: str | None  # the metric on which the verdict hangs
@@ -56,7 +61,9 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
         text = f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
     elif verdict == "front":
         near = f" Nearest to dominating it comes {rival}: {leads}." if rival else ""
-        text = f"{arm} is on the front: no other option is better in every metric by more than eps.{near} {measured}"
+        text = f"{arm} is on the front: {PRACTICAL if standing.practical else PLAIN}.{near} {measured}"
+    elif verdict == "same":
+        text = f"{arm} is the same as {rival}, up to eps: {leads}. {measured}"
     else:
         against = f" The nearest rival is {rival}: {leads}; it hangs on {hinge}." if rival else ""
         more = f" About {about(expected)} more runs of it are expected." if expected is not None else ""

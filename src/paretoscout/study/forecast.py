@@ -99,7 +99,7 @@ def _future(replica: Replica, environment: Any, *streams: np.random.Generator) -
         judge=copy(replica.judge),
         there=[replica.place[arm] for arm in replica.present],
     )
-    run.log.counters[PLAYED] = replica.told + replica.imported
+    run.log.counters[PLAYED] = replica.rows
     return run
 
 

@@ -108,6 +108,7 @@ class Replica:
     lapsed: int  # trials that are void
     late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
+    rows: int  # outcomes that count
     partial: int  # outcomes in which a metric is missing
     look: int  # the event after which what was measured was last to be examined, see `diagnostics`
     next_look: int  # after so many outcomes it is to be examined again
@@ -286,7 +287,7 @@ class Replica:
         """Judge what people act on, of the arms that are there."""
         said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
         setup = self.session.setup
-        judge.look(self.told + self.imported, self.session.done, said, setup.eps, setup.exact, self._censored())
+        judge.look(self.rows, self.session.done, said, setup.eps, setup.exact, self._censored())
 
     def _censored(self) -> BoolArray | None:
         """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
@@ -484,8 +485,8 @@ class Replica:
 
     def _note_verdicts(self, at_once: bool) -> None:
         """Keep with which event each verdict came; it may be taken back, and come again."""
-        judge, n = self.judge, self.told + self.imported
-        if not (at_once or (self._status_changed() if judge is None else judge.due(n, self.session.done))):
+        judge = self.judge
+        if not (at_once or (self._status_changed() if judge is None else judge.due(self.rows, self.session.done))):
             return
         if judge is not None:
             self._look(judge)
@@ -630,6 +631,7 @@ class Replica:
         """Count outcomes as evidence."""
         arms, values = outcomes.arrays(self.spec.seed)
         self.counted.update(outcomes.arms)
+        self.rows += len(outcomes.arms)
         self.partial += int(np.isnan(values[:, : len(self.spec.metrics)]).any(axis=1).sum())
         if outcomes.table:
             self.tally.add_many(arms, self._compared(values))
@@ -825,4 +827,16 @@ class Replica:
 
 
 PLAIN = ("arms", "contexts", "cost", "entered")
-COUNTERS = ("generation", "asked", "told", "imported", "lapsed", "late", "late_arms", "partial", "look", "next_look")
+COUNTERS = (
+    "generation",
+    "asked",
+    "told",
+    "imported",
+    "lapsed",
+    "late",
+    "late_arms",
+    "rows",
+    "partial",
+    "look",
+    "next_look",
+)

@@ -115,6 +115,11 @@ class Standing:
         return self.table.guarantee
 
     @property
+    def practical(self) -> bool:
+        """Whether verdicts are those that people act on."""
+        return self.guarantee.goal == "practical"
+
+    @property
     def options(self) -> tuple[str, ...]:
         """The options that are there."""
         return self.table.arms
@@ -137,7 +142,7 @@ class Standing:
         found = tuple((names[j], share) for j, share in self._session.nearest(self._place[option]))
         rival = self.table.rivals[k]
         # a verdict that people act on may rest on another one than that of the algorithm
-        if self.table.verdicts[k] == "dominated" and rival is not None and rival not in dict(found):
+        if self.table.verdicts[k] != "front" and self.practical and rival is not None and rival not in dict(found):
             return ((rival, 1.0),)
         return found
 
