@@ -11,7 +11,6 @@ from .forecast import about, remaining
 from .replica import Replica
 from .standing import Difference, Pair, Standing
 
-
 #: Why an option is on the front.
 PLAIN = "no other option is better in every metric by more than eps"
 PRACTICAL = "no other option there is better by more than eps in one metric and as good, up to eps / 2, in the others"
