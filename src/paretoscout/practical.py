@@ -94,26 +94,23 @@ def judge(said: Verdicts, eps: FloatArray, exact: BoolArray, censored: BoolArray
     gone = gone[~np.isin(rival[gone], stands)]
     better = first_better(ends.low, ends.high, ends.slack, eps, gone, stands)
     rival[gone] = np.where(better >= 0, better, rival[gone])  # rather one that is worth having
-
     open_ = np.flatnonzero(settled.status == UNDECIDED)
-    unknown, often = (still | bounds).any(axis=0), said.counts[alive] >= ENOUGH_TO_TELL
+    unknown, often = still | bounds, said.counts[alive] >= ENOUGH_TO_TELL
     if unknown.any() and often[open_].any():  # where verdicts hang on what is unknown, more samples are of no use
-        looks = _Ends.of(said.estimates, np.where(still | bounds, 0.0, said.radii), np.zeros_like(bounds))
-        then = _settle(looks, alive, eps, said.counts)
+        certain = _Ends.of(said.estimates, np.where(unknown, 0.0, said.radii), np.zeros_like(bounds))
+        then = _settle(certain, alive, eps, said.counts)
         open_ = open_[~often[open_] | (then.status[open_] == UNDECIDED)]
     times, hangs = np.ones(len(alive)), np.full(len(alive), -1)
-    values = said.estimates[alive]
-    outlook(ends.low[alive], ends.high[alive], values, eps, settled.escaped, open_, settled.stands, hangs, times)
-    on = hangs >= 0
-    rival[alive[on]] = alive[hangs[on]]
-    needs = np.zeros(len(status))
-    needs[status == UNDECIDED] = np.inf  # of no use, unless
-    counts = said.counts[alive[times > 1.0]]
-    needs[alive[open_]] = 1.0
-    needs[alive[times > 1.0]] = np.maximum(1.0, np.ceil(counts * (times[times > 1.0] - 1.0)))
-    bearing = np.union1d(alive[open_], alive[times > 1.0])
+    low, high, values = ends.low[alive], ends.high[alive], said.estimates[alive]
+    outlook(low, high, values, eps, settled.escaped, open_, settled.stands, hangs, times)
+    rival[alive[hangs >= 0]] = alive[hangs[hangs >= 0]]
+    measured = np.maximum(said.counts[alive], 1)
+    more = np.where(times > 1.0, np.ceil(measured * (times - 1.0)), 0.0)
+    more[open_] = np.maximum(1.0, more[open_])
+    needs = np.where(status == UNDECIDED, np.inf, 0.0)
+    needs[alive[more > 0.0]] = more[more > 0.0]
     rings = tuple(tuple(alive[ring].tolist()) for ring in settled.rings)
-    return Judgement(status, rival, needs, bearing, rings)
+    return Judgement(status, rival, needs, alive[more > 0.0], rings)
 
 
 def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
