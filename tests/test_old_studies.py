@@ -61,7 +61,11 @@ def test_it_goes_on_and_replays_to_the_last_bit(old: Path, name: str) -> None:
             break
         trial = study.ask()
         study.tell(trial, dict.fromkeys(study.spec.columns, 1.0))
-    log = list(study.storage.events(name))
+    replays_to_the_last_bit(study)
+
+
+def replays_to_the_last_bit(study: Study) -> None:
+    log = list(study.storage.events(study.name))
     replica = Replica(study.spec)
     for event in log:
         replica.apply(event, lambda number: [past for past in log[:number] if past.kind not in ("ask", "arms")])
@@ -85,3 +89,28 @@ def test_a_study_of_settings_without_a_statement_is_what_it_was(tmp_path: Path, 
     assert (study.withdrawn, study.counts()) == (shown["withdrawn"], shown["counts"])
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
     np.testing.assert_allclose(table.radii, shown["radii"], rtol=1e-12)
+
+
+#: Of the version before practical verdicts had their present rule, by name.
+FORMAT_3: dict[str, Any] = json.loads((DATA / "studies-format-3.json").read_text())
+
+
+@pytest.mark.parametrize("name", FORMAT_3)
+def test_a_practical_study_of_before_is_judged_by_the_present_rule(tmp_path: Path, name: str) -> None:
+    """Nothing is lost or asked again; what was decided stays so, or is open where the present rule asks for more."""
+    path, shown = tmp_path / "studies.db", FORMAT_3[name]
+    path.write_bytes(gzip.decompress((DATA / "studies-format-3.db.gz").read_bytes()))
+    study = Study.load(name, path)
+    table = study.verdicts()
+    for arm, verdict in zip(table.arms, table.verdicts, strict=True):
+        assert verdict in (shown["verdicts"][arm], "undecided")
+    assert (study.spec.asked.goal, study.withdrawn, study.counts()) == tuple(
+        shown[key] for key in ("goal", "withdrawn", "counts")
+    )
+    np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
+    begun = "begun under the rules of version 2, judged by those of version 3, from its log"
+    assert (begun in str(table.guarantee)) == (shown["goal"] == "practical")
+    for _ in range(3):
+        if not study.done:
+            study.tell(study.ask(), dict.fromkeys(study.spec.columns, 1.0))
+    replays_to_the_last_bit(study)
