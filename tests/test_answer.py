@@ -58,8 +58,8 @@ def test_what_is_undecided_comes_last_with_what_it_takes() -> None:
     )
     assert said == "a is the front so far; b and c are undecided: 9 more runs would decide it."
     said = larger_eps(table(MODELS[:2], ("front", "front"), (None, None)))
-    assert said.startswith("with an eps of 0.02 of quality and 0.1 ct of cost it is decided now")
-    assert said.endswith(": a and b are the front")
+    assert said.startswith("with --eps quality=0.02 --eps cost=0.1 all is decided now")
+    assert said.endswith(": a and b are the front.")
 
 
 def test_goals_are_kept_apart() -> None:
@@ -118,7 +118,7 @@ def test_what_is_undecided_says_what_it_takes(folder: Path) -> None:
 def test_a_bench_ends_with_the_answer(folder: Path) -> None:
     how = ["-m", "x:min=stdout~(.*)", "--eps", "x=1", "--exact", "x", "--warmup", "0", "-n", "a", "-n", "b", "-n", "c"]
     said = last("bench", "echo 5", "echo 9", "false", *how, "--reference", "a", "--stats")
-    assert said == "a is the front; b is dominated by a: higher in x by 4."
+    assert said == "a is the front; b is dominated by a: higher in x by 4; c failed and is left out."
     noisy = ["-m", "x:min=stdout~ms=(.*)", "--eps", "x=0.001", "--budget", "10"]
     said = last("bench", *(f"{sys.executable} -I -S measure.py {mean}" for mean in ("10", "10.0")), *noisy, code=3)
     assert " are undecided" in said

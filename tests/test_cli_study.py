@@ -429,7 +429,7 @@ def test_export(folder: Path) -> None:
     assert pyarrow.parquet.read_table(folder / "all.parquet").column("cost").to_pylist() == [1.0, 3.0, 2.0]
     report = ok("export", "--format", "markdown")
     assert report.startswith("Guarantee: all verdicts right with probability 95%")
-    assert "| option | verdict | quality | cost | n |\n| --- | --- | --- | --- | --- |\n" in report
+    assert "| option | verdict | quality ↑ | cost ↓ | n |\n| --- | --- | --- | --- | --- |\n" in report
     for arguments, message in (
         (["--format", "parquet"], "--format parquet must come with --out FILE"),
         (["--out", "all.xlsx"], "--out must end in .csv, .json, .parquet, .md, or come with --format"),

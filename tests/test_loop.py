@@ -104,6 +104,16 @@ def test_an_outcome_that_is_refused_loses_nothing() -> None:
     assert not study.open
 
 
+def test_a_measurement_that_lacks_a_metric_ends_the_run() -> None:
+    """Nobody is there to tell it later: the trial would stay open, and all others wait for it."""
+    study = new()
+    with pytest.raises(
+        InvalidInput, match="the measurement of 'a' must give cost too: a number, or none .* got quality"
+    ):
+        study.run(lambda arm: {"quality": 1.0})
+    assert not study.open
+
+
 def test_find_front() -> None:
     standing = ps.find_front(list(TRUTH), TRUTH.__getitem__, METRICS, sigma=0.05, workers=2, delta=0.01)
     assert standing.front == ("a", "c")
@@ -117,9 +127,11 @@ def test_a_table_prints_as_the_command_line_shows_it() -> None:
     study = new(title="which?")
     table = study.run(TRUTH.__getitem__).table
     lines = str(table).splitlines()
-    assert lines[0].split() == ["option", "verdict", "quality", "cost", "n"]
+    assert lines[0].split() == ["option", "verdict", "quality", "↑", "cost", "↓", "n"]
     assert any(line.startswith("b        × dominated by a") for line in lines)
-    assert lines[-1] == table.tally()
+    assert lines[-2:] == [table.tally(), f"Guarantee: {table.guarantee}"]
+    assert [each.option for each in table] == list(table.arms)
+    assert str(table["b"]).startswith("b × dominated by a: quality 0")
     assert table["b"].verdict == "dominated"
     assert table["b"].rival == "a"
     assert table["a"]["quality"] == pytest.approx(1.0)

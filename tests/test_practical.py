@@ -358,3 +358,16 @@ def test_constant_measurements_end_in_words() -> None:
     assert standing.table.verdicts == ("undecided", "undecided")
     assert "which was the same in all measurements of an option" in str(standing.table)
     assert standing.table.counts.sum() <= 60
+
+
+def test_any_eps_may_be_looked_at() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("q", eps=0.1), ps.Metric("c", "min", eps=0.2)], sigma=0.1, storage="memory")
+    for _ in range(20):
+        for arm, values in (("a", {"q": 1.0, "c": 1.0}), ("b", {"q": 1.3, "c": 1.5})):
+            study.tell(study.ask(arm=arm), values)
+    assert study.verdicts().verdicts == ("front", "front")
+    assert study.with_eps({"q": 0.1, "c": 0.9}).verdicts == ("dominated", "front")
+    assert study.with_eps([2.0, 2.0]).verdicts == ("front", "same")
+    front = ps.Study(["a", "b"], {"q": "max"}, sigma=0.1, goal="front", storage="memory")
+    with pytest.raises(NotSupported, match="only where the goal is 'practical'"):
+        front.with_eps(0.1)

@@ -48,7 +48,9 @@ def reason(table: VerdictTable, k: int, kinds: Mapping[str, str] | None = None) 
         kind = (kinds or {}).get(metric.name, metric.name)
         lag = -metric.sign * float(table.centres[k, column] - table.centres[j, column])
         proven = lag > table.widths[k, column] + table.widths[j, column]
-        if lag <= 0 or (lag <= metric.tolerance and not proven):
+        if lag < 0:
+            said.append(f"better in {metric.name} by {_amount(-lag, metric)}, which does not matter")
+        elif lag == 0 or (lag <= metric.tolerance and not proven):
             said.append(_no_better(metric, kind))
         else:
             said.append(f"{_worse(metric, kind)} by {_amount(lag, metric)}")
@@ -57,9 +59,9 @@ def reason(table: VerdictTable, k: int, kinds: Mapping[str, str] | None = None) 
 
 def larger_eps(table: VerdictTable, kinds: Mapping[str, str] | None = None) -> str:
     """Say with which eps all is decided, and what is decided then; the metrics of the table have that eps."""
-    eps = " and ".join(f"{difference(metric.tolerance, metric)} of {metric.name}" for metric in table.metrics)
-    decided = sentence(table, kinds).removesuffix(".")
-    return f"with an eps of {eps} it is decided now, and such an eps may be chosen after looking: {decided}"
+    eps = " ".join(f"--eps {metric.name}={metric.eps}" for metric in table.metrics if metric.eps is not None)
+    said = sentence(table, kinds)
+    return f"with {eps} all is decided now, and that may be chosen after looking (paretoscout status --eps): {said}"
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:

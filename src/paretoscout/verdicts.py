@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,20 @@ def with_interval(value: float, low: float, high: float) -> str:
     return f"{shown} ±{above}" if below == above else f"{shown} ({low:.{digits}f} … {high:.{digits}f})"
 
 
+#: What stands between a verdict and its rival.
+LINKED = {"undecided": "vs", "dominated": "by", "same": "as"}
+
+
+def _shown(estimate: dict[str, Any]) -> str:
+    """An estimate as in the JSON, for people to read."""
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if estimate["censored"]:
+        return f"< {high:.3g}"
+    if value is None:
+        return "–"
+    return f"{ABOUT} {value:.3g}" if low is None else with_interval(value, low, high)
+
+
 @dataclass(frozen=True)
 class OptionVerdict:
     """What is known of one option, as in the JSON of a standing."""
@@ -71,6 +85,11 @@ class OptionVerdict:
     rests_on: str | None
     within: dict[str, float] | None  # of one that is the same as its rival: by how much they differ at most, by metric
     estimates: dict[str, dict[str, Any]]  # by metric: value, low, high in its own unit; None: not known
+
+    def __str__(self) -> str:
+        rival = f" {LINKED[self.verdict]} {self.rival}" if self.rival and self.verdict in LINKED else ""
+        known = ", ".join(f"{name} {_shown(estimate)}" for name, estimate in self.estimates.items())
+        return f"{self.option} {MARKS[self.verdict]} {self.verdict}{rival}: {known}"
 
     def __getitem__(self, metric: str) -> float | None:
         """Return the estimate of a metric."""
@@ -325,13 +344,16 @@ class VerdictTable:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         said = [*self.remarks, *(f"warning: {warning}" for warning in self.warnings)]
-        return "\n".join([*(line.rstrip() for line in lines), *filter(None, said), self.tally()])
+        return "\n".join([*(line.rstrip() for line in lines), *said, self.tally(), f"Guarantee: {self.guarantee}"])
 
     def __getitem__(self, arm: str) -> OptionVerdict:
         """Return what is known of one arm, by its name."""
         if arm not in self.arms:
             raise UnknownName("option", arm, self.arms)
         return OptionVerdict(**self._option(self.arms.index(arm)))
+
+    def __iter__(self) -> Iterator[OptionVerdict]:
+        return (OptionVerdict(**self._option(k)) for k in range(len(self.arms)))
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -381,7 +403,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
 
 def headings(table: VerdictTable) -> list[str]:
     """What stands above the columns of a table of verdicts."""
-    metrics = [heading(metric.name, metric.unit) for metric in table.metrics]
+    metrics = [f"{heading(metric.name, metric.unit)} {'↑' if metric.sign > 0 else '↓'}" for metric in table.metrics]
     return ["option", "verdict", *metrics, "n", *([] if table.survives is None else ["rests on"])]
 
 
@@ -395,9 +417,8 @@ def cells(table: VerdictTable, k: int) -> list[str]:
     """One line of a table of verdicts."""
     verdict = table.verdicts[k]
     mark = MARKS[verdict]
-    words = {"undecided": "undecided vs", "dominated": "dominated by", "same": "same as"}.get(verdict)
-    rival = table.rivals[k] if verdict != "front" else None
-    said = f"{mark} {words} {rival}" if words and rival else f"{mark} {verdict}"
+    rival = table.rivals[k] if verdict in LINKED else None
+    said = f"{mark} {verdict} {LINKED[verdict]} {rival}" if rival else f"{mark} {verdict}"
     within = " / ".join(
         difference(most, metric) for most, metric in zip(table.within(k) or (), table.metrics, strict=False) if most > 0
     )

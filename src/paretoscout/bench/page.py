@@ -25,14 +25,16 @@ def as_html(campaign: Campaign, extra: Extra = report.NO_EXTRA, command: str = "
     table, standing = report.verdicts(campaign), campaign.study.standing()
     so_far = " so far" if "undecided" in table.verdicts else ""
     notes = [
-        table.remark,
+        *table.remarks,
+        *(f"Warning: {warning}" for warning in table.warnings),
+        report.larger_eps(campaign),
         *campaign.unknowable(),
         *campaign.drift(),
         *(f"{each.option} {each.reason}" for each in standing.withdrawn),
     ]
     answer = [
         f"Worth having{so_far}: {len(table.front)} of {len(campaign.plan.options)} options.",
-        report.summary(campaign, table),
+        report.summary(campaign, table, report.outlook(campaign)),
         report.against(campaign, standing, extra),
     ]
     head, body = _table(report.as_rows(campaign, extra))

@@ -53,7 +53,9 @@ def summary(campaign: Campaign, table: VerdictTable, ahead: str = "") -> str:
     """
     plan = campaign.plan
     if len(plan.options) > 1 or not table.front or any(source.guard is not None for source in plan.sources):
-        return sentence(table, plan.sources, ahead)
+        failed = [each.option for each in campaign.study.standing().withdrawn if each.kind == "failed"]
+        left_out = f"; {answer.listed(failed)} failed and {answer.are(failed)} left out." if failed else "."
+        return sentence(table, plan.sources, ahead).removesuffix(".") + left_out
     option = plan.options[0]
     values = (
         f"{metric.name} {with_unit(table.value(0, column), metric.unit)}" for column, metric in enumerate(table.metrics)
@@ -65,17 +67,18 @@ def summary(campaign: Campaign, table: VerdictTable, ahead: str = "") -> str:
 
 
 def outlook(campaign: Campaign) -> str:
-    """Say what would decide what is undecided: more runs, or a larger eps."""
-    if campaign.decided:
+    """Say how many more runs would decide what is undecided, and how long they take."""
+    runs = 0.0 if campaign.decided else campaign.runs_ahead()
+    if not (math.isfinite(runs) and runs > 0 and campaign.progress.runs):
         return ""
-    said, runs = [], campaign.runs_ahead()
-    if math.isfinite(runs) and runs > 0 and campaign.progress.runs:
-        seconds = runs * campaign.progress.seconds / campaign.progress.runs
-        said.append(f"about {counted(round(runs), 'more run')} would decide it, {rough_span(seconds)}")
-    larger = campaign.study.with_larger_eps()
-    if larger is not None:
-        said.append(answer.larger_eps(larger, _kinds(campaign.plan.sources)))
-    return "; ".join(said)
+    seconds = runs * campaign.progress.seconds / campaign.progress.runs
+    return f"about {counted(round(runs), 'more run')} would decide it, {rough_span(seconds)}"
+
+
+def larger_eps(campaign: Campaign) -> str:
+    """Say with which larger eps all is decided now, if there is one."""
+    larger = None if campaign.decided else campaign.study.with_larger_eps()
+    return "" if larger is None else answer.larger_eps(larger, _kinds(campaign.plan.sources))
 
 
 def question(plan: Plan) -> str:
@@ -178,7 +181,7 @@ def as_rows(campaign: Campaign, extra: Extra = NO_EXTRA) -> list[list[str]]:
     """Return the verdicts as a table of texts, with a header: option, verdict, why, metrics, runs, and more."""
     table, more = verdicts(campaign), columns_of(campaign, campaign.study.standing(), extra)
     units = [heading(metric.name, metric.unit) for metric in table.metrics]
-    rows = [["option", "verdict", "", *units, "runs", *(column.heading for column in more)]]
+    rows = [["option", "verdict", "why", *units, "runs", *(column.heading for column in more)]]
     for k in front_first(table):
         arm, why = table.arms[k], reason(table, k, campaign.plan.sources)
         cells = [table.value(k, column) for column in range(len(table.metrics))]
@@ -203,7 +206,10 @@ def as_text(campaign: Campaign, form: str, extra: Extra = NO_EXTRA) -> str:
         csv.writer(out, lineterminator="\n").writerows(rows_of_cells)
         return out.getvalue()
     header, *rows = ([markdown(text) for text in row] for row in as_rows(campaign, extra))
-    said = [summary(campaign, verdicts(campaign)), against(campaign, campaign.study.standing(), extra)]
+    table = verdicts(campaign)
+    warned = [f"Warning: {warning}" for warning in table.warnings]
+    said = [summary(campaign, table), against(campaign, campaign.study.standing(), extra), *warned]
+    said.append(f"Guarantee: {table.guarantee}")
     above = f"**{markdown(title(campaign))}**\n\n" if title(campaign) else ""
     below = "".join(f"\n{markdown(text)}\n" for text in said if text)
     return f"{above}{markdown_table(header, rows)}\n{below}"

@@ -168,10 +168,14 @@ def _bench(given: dict[str, Any]) -> int:
     _report(campaign, screen, given)
     _say_what_is_next(campaign, budget, storage, interrupted)
     if not given["as_json"]:
+        if larger := report.larger_eps(campaign):
+            show.said(screen, larger)
         show.said(screen, report.summary(campaign, report.verdicts(campaign), report.outlook(campaign)))
     if interrupted:
         return Exit.INTERRUPTED
     table = report.verdicts(campaign)
+    if len(table.arms) == 1 < len(plan.options) and campaign.progress.dropped:
+        raise InvalidInput("two options at least must run without failing to be compared")
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
     if any(verdicts.get(name, "dominated") == "dominated" for name in given["fail_if_dominated"]):
         return Exit.DOMINATED

@@ -45,12 +45,12 @@ def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
 
 def answer(screen: Console, table: VerdictTable, study: Study, ahead: Remaining | None = None) -> None:
     """Say in one line what came out, and what it takes to decide what is undecided: the last line that is printed."""
-    wants = []
+    wants = ""
     if "undecided" in table.verdicts:
-        wants += [f"{ahead.more} would decide it"] if ahead is not None and ahead.high else []
-        larger = study.with_larger_eps()
-        wants += [] if larger is None else [larger_eps(larger)]
-    said(screen, sentence(table, ahead="; ".join(wants)))
+        wants = f"{ahead.more} would decide it" if ahead is not None and ahead.high else ""
+        if (larger := study.with_larger_eps()) is not None:
+            said(screen, larger_eps(larger))
+    said(screen, sentence(table, ahead=wants))
 
 
 def said(screen: Console, text: str) -> None:

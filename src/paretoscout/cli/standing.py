@@ -44,19 +44,42 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON instead; with --watch a line for each change.")
 @click.option("--forecast", is_flag=True, help="With --json: also what is still needed, as `remaining`.")
+@click.option(
+    "--eps",
+    multiple=True,
+    metavar="METRIC=VALUE|PERCENT%",
+    help="Show what is proven with another eps: it may be chosen after looking.",
+)
 @study_options
-def status(watch: float | None, as_json: bool, forecast: bool, storage: str, name: str) -> None:
+def status(watch: float | None, as_json: bool, forecast: bool, eps: tuple[str, ...], storage: str, name: str) -> None:
     """Show the verdict on each option with what it rests on, and about how many more measurements it takes.
 
     Exit code 0: decided, or still going on; 3: the budget is spent, and some option has no verdict.
     """
     study = load(storage, name)
     standing = study.standing()
+    if eps:
+        _with_eps(study, eps, as_json)
+        return
     if watch is None:
         _show(study, standing, as_json, forecast)
     else:
         standing = _watch(study, watch, as_json, forecast)
     sys.exit(Exit.UNDECIDED if standing.exhausted else 0)
+
+
+def _with_eps(study: Study, eps: tuple[str, ...], as_json: bool) -> None:
+    """Show the verdicts with another eps."""
+    from ..answer import sentence
+    from . import show
+
+    table = study.with_eps(values.numbers("--eps", eps, shares=True))
+    if as_json:
+        click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
+        return
+    screen = show.console()
+    screen.print(show.verdict_table(table))
+    show.said(screen, sentence(table))
 
 
 def _show(study: Study, standing: Standing, as_json: bool, forecast: bool) -> None:

@@ -85,6 +85,13 @@ def _take(
             return
         raise
     try:
+        wanted = study.spec.columns
+        lacking = [name for name in wanted if isinstance(outcome, Mapping) and name not in outcome]
+        if lacking and set(outcome) <= set(wanted):  # nobody is there to tell it later
+            raise InvalidInput(
+                f"the measurement of {trial.arm!r} must give {', '.join(lacking)} too: a number, or none where it was "
+                f"not measured; got {', '.join(map(str, outcome)) or 'nothing'}"
+            )
         study.tell(trial, outcome)
     except Exception:
         study.fail(trial, "its outcome was refused")

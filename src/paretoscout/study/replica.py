@@ -39,7 +39,7 @@ from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span
 from ..start import setup_of
-from ..statement import Statement
+from ..statement import Metric, Statement
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import WORDS, VerdictTable
@@ -55,7 +55,7 @@ OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
 #: What was measured is examined for noise that the guarantee does not allow for when there is so much more of it.
 EXAMINED_AFTER = 1.05
 #: By which factors eps may be larger so that all is decided, tried in turn.
-LARGER_EPS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0)
+LARGER_EPS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
 #: Why an arm was withdrawn: its measurements failed, it broke a guard, somebody took it out.
 KINDS = ("failed", "guard", "by hand")
 
@@ -252,25 +252,27 @@ class Replica:
         return None if self.judge is None else self.judge.judgement
 
     def with_larger_eps(self) -> VerdictTable | None:
-        """Return the verdicts with the least of some larger eps that decides all there is now; None: none does.
+        """Return the verdicts with the least of some larger eps that decides all there is now; None: none does."""
+        for factor in LARGER_EPS if self.judge is not None else ():
+            table = self.with_eps([metric.times_eps(factor) for metric in self.spec.metrics])
+            if "undecided" not in table.verdicts:
+                return table
+        return None
+
+    def with_eps(self, metrics: Sequence[Metric]) -> VerdictTable:
+        """Return the practical verdicts with the eps of these metrics.
 
         Whoever looked may choose it: what an algorithm eliminates and what its intervals say does not depend on eps.
         """
-        if self.judge is None or not self.spec.metrics:
-            return None
+        if self.judge is None:
+            raise NotSupported("another eps may be chosen after looking only where the goal is 'practical'")
         said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
-        for factor in LARGER_EPS:
-            metrics = tuple(metric.times_eps(factor) for metric in self.spec.metrics)
-            eps = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
-            judged = judge(said, eps, self.session.setup.exact, self._censored())
-            if judged.decided:
-                table = self.proven()
-                asked = replace(self.asked_of(self.seated), metrics=metrics)
-                tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
-                return replace(table, metrics=metrics, guarantee=replace(table.guarantee, tolerated=tolerated)).judged(
-                    judged
-                )
-        return None
+        eps = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
+        judged = judge(said, eps, self.session.setup.exact, self._censored())
+        asked, proven = replace(self.asked_of(self.seated), metrics=tuple(metrics)), self.proven()
+        tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
+        guarantee = replace(proven.guarantee, tolerated=tolerated)
+        return replace(proven, metrics=tuple(metrics), guarantee=guarantee).judged(judged)
 
     @property
     def stuck(self) -> bool:

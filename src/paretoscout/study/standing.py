@@ -195,6 +195,9 @@ class Standing:
             notes.append(f"Budget: {self.spent:,} of {self.budget:,} measurements")
         return self.table.html(self.title or self.name, notes)
 
+    def __str__(self) -> str:
+        return "\n".join([*filter(None, [self.title]), str(self.table)])
+
     def as_json(self, indent: int | None = 2) -> str:
         """Return it as JSON, a text."""
         return json.dumps(self.as_dict(), indent=indent, allow_nan=False)

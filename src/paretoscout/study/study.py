@@ -17,7 +17,7 @@ from ..diagnostics import Concern, examine
 from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName, UnreadableFile
 from ..frames import Columns, frame_of
 from ..shown import counted
-from ..statement import Metric, Statement
+from ..statement import Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .encoding import encode
@@ -420,6 +420,15 @@ class Study:
         """Return the verdicts with a larger eps, if all would be decided by now; it may be chosen after looking."""
         with self.log.reading() as replica:
             return replica.with_larger_eps()
+
+    def with_eps(self, eps: Eps) -> VerdictTable:
+        """Return the practical verdicts with another eps, in units of the metrics; it may be chosen after looking.
+
+        eps: one number or percentage for all metrics, one for each, or {name: eps}.
+        """
+        metrics = self.spec.asked.with_eps(eps).metrics
+        with self.log.reading() as replica:
+            return replica.with_eps(metrics)
 
     @property
     def stuck(self) -> bool:
