@@ -108,7 +108,7 @@ def test_a_measurement_that_lacks_a_metric_ends_the_run() -> None:
     """Nobody is there to tell it later: the trial would stay open, and all others wait for it."""
     study = new()
     with pytest.raises(
-        InvalidInput, match="the measurement of 'a' must give cost too: a number, or none .* got quality"
+        InvalidInput, match=r"the measurement of 'a' must give cost too: a number, or none .* got quality"
     ):
         study.run(lambda arm: {"quality": 1.0})
     assert not study.open
