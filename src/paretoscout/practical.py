@@ -59,11 +59,11 @@ class Judgement:
         return not (self.status == UNDECIDED).any()
 
 
-def never_varied(values: FloatArray, radii: FloatArray, counts: IntArray, exact: BoolArray) -> Any:
-    """(K, L): whether a number that need not be exact was the same in all of some samples."""
-    still = (radii <= ROUNDING * np.abs(values)) & (counts > 1)[:, None]
-    hidden = np.isinf(radii) & (counts >= ENOUGH_TO_TELL)[:, None]  # its noise cannot be estimated
-    return (still | hidden) & ~exact
+def never_varied(values: FloatArray, radii: FloatArray, n: Any, certain: BoolArray) -> Any:
+    """(K, L): whether a number that is not certain was the same in all of its n samples, or had too few values."""
+    still = (radii <= ROUNDING * np.abs(values)) & (n > 1)
+    hidden = np.isinf(radii) & (n >= ENOUGH_TO_TELL)  # its noise cannot be estimated
+    return (still | hidden) & ~certain
 
 
 def among(said: Verdicts, places: Sequence[int] | IntArray) -> Verdicts:
@@ -74,15 +74,22 @@ def among(said: Verdicts, places: Sequence[int] | IntArray) -> Verdicts:
     return Verdicts(said.status[places], rival[places], said.estimates[places], said.radii[places], said.counts[places])
 
 
-def judge(said: Verdicts, eps: FloatArray, exact: BoolArray, censored: BoolArray | None = None) -> Judgement:
+def judge(
+    said: Verdicts,
+    eps: FloatArray,
+    certain: BoolArray,
+    censored: BoolArray | None = None,
+    n: IntArray | None = None,
+) -> Judgement:
     """Return the verdicts that people act on, by what an algorithm says.
 
-    exact: (L,) whether a number that never varied is certain. censored: (K, L) whether a value may be better than what
-    was told, which is all that is known.
+    certain: (L,) or (K, L) whether a number that never varied is. censored: (K, L) whether a value may be better than
+    what was told. n: (K, L) how often each was measured; None: as often as its arm.
     """
     bounds = np.zeros(said.radii.shape, np.bool_) if censored is None else censored
-    still = never_varied(said.estimates, said.radii, said.counts, exact) & ~bounds
-    ends = _Ends.of(said.estimates, np.where(bounds, 0.0, np.where(still, np.inf, said.radii)), bounds)
+    n = said.counts[:, None] if n is None else n
+    still = never_varied(said.estimates, said.radii, n, certain) & ~bounds
+    ends = _Ends.of(said.estimates, np.where(still, np.inf, said.radii), bounds, eps)
     # an algorithm takes a bound for a value: what may be better than that need not be beaten
     alive = np.flatnonzero((said.status != DOMINATED) | bounds.any(axis=1))
     settled = _settle(ends, alive, eps, said.counts)
@@ -97,8 +104,8 @@ def judge(said: Verdicts, eps: FloatArray, exact: BoolArray, censored: BoolArray
     open_ = np.flatnonzero(settled.status == UNDECIDED)
     unknown, often = still | bounds, said.counts[alive] >= ENOUGH_TO_TELL
     if unknown.any() and often[open_].any():  # where verdicts hang on what is unknown, more samples are of no use
-        certain = _Ends.of(said.estimates, np.where(unknown, 0.0, said.radii), np.zeros_like(bounds))
-        then = _settle(certain, alive, eps, said.counts)
+        known = _Ends.of(said.estimates, np.where(unknown, 0.0, said.radii), np.zeros_like(bounds), eps)
+        then = _settle(known, alive, eps, said.counts)
         open_ = open_[~often[open_] | (then.status[open_] == UNDECIDED)]
     times, hangs = np.ones(len(alive)), np.full(len(alive), -1)
     low, high, values = ends.low[alive], ends.high[alive], said.estimates[alive]
@@ -119,9 +126,9 @@ def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
     Whoever is left out has a kept one that is worse by at most eps in each metric. Of the kept ones nobody must go
     beside another, unless both are in a ring.
     """
-    pointless, outdone, escaped, same = relations(y, y, ROUNDING * np.abs(y), eps)
+    pointless, _, escaped, same = relations(y, y, _rounding(y, eps), eps)
     covered = (pointless | same)[np.ix_(~kept, kept)].any(axis=1)
-    rings = _components(outdone[np.ix_(kept, kept)])
+    rings = _components(pointless[np.ix_(kept, kept)])
     fine = escaped[np.ix_(kept, kept)] | (rings[:, None] == rings)
     return bool(covered.all() and fine.all())
 
@@ -163,8 +170,14 @@ class _Ends:
     slack: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, radii: FloatArray, bounds: BoolArray) -> _Ends:
-        return cls(values - radii, np.where(bounds, np.inf, values + radii), ROUNDING * np.abs(values))
+    def of(cls, values: FloatArray, radii: FloatArray, bounds: BoolArray, eps: FloatArray) -> _Ends:
+        return cls(values - radii, np.where(bounds, np.inf, values + radii), _rounding(values, eps))
+
+
+def _rounding(values: FloatArray, eps: FloatArray) -> FloatArray:
+    """What rounding may do to values; nothing that matters beside eps."""
+    slack: FloatArray = np.minimum(ROUNDING * np.abs(values), np.where(eps > 0.0, 1e-3 * eps, np.inf))
+    return slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +219,8 @@ def _settle(ends: _Ends, alive: IntArray, eps: FloatArray, counts: IntArray) -> 
     status, rival = np.full(A, UNDECIDED), np.full(A, -1)
     out = np.flatnonzero(~stands)
     ways = pointless[np.ix_(out, stands)].sum(axis=1)  # beside how many of the kept ones each is pointless
-    for k in np.flatnonzero(stands & np.tril(same, -1).any(axis=1)):
+    ringed = np.isin(np.arange(A), np.concatenate(rings)) if rings else np.zeros(A, np.bool_)
+    for k in np.flatnonzero(stands & ~ringed & np.tril(same, -1).any(axis=1)):
         first = np.flatnonzero(stands[:k] & same[k, :k])
         needed = pointless[out, k]
         if len(first) and (ways[needed] > 1).all():
@@ -274,11 +288,12 @@ class Judge:
         done: bool,
         said: Verdicts,
         eps: FloatArray,
-        exact: BoolArray,
+        certain: BoolArray,
         censored: BoolArray | None = None,
+        n: IntArray | None = None,
     ) -> None:
         """Judge by what the algorithm says now; the rest is as in `judge`."""
-        self.judgement = judge(said, eps, exact, censored)
+        self.judgement = judge(said, eps, certain, censored, n)
         self.next_look, self.was_done = int(LOOK_AFTER * samples) + 1, done
 
     @property

@@ -44,16 +44,9 @@ def setup_of(
         link="logistic" if asked.model == "logistic" else "identity",
         goal=asked.goal,
         budget=asked.budget,
-        exact=np.array([metric.exact for metric in asked.metrics]) | _without_noise(asked, sigma),
+        exact=np.array([metric.exact for metric in asked.metrics]),
         entered=np.asarray(entered, np.int64),
     )
-
-
-def _without_noise(asked: Statement, sigma: FloatArray | None) -> Any:
-    """(L,) whether a number that never varies is certain because there is no noise; only practical verdicts ask."""
-    if asked.goal != "practical" or sigma is None:
-        return False
-    return (sigma == 0.0).reshape(-1, len(asked.metrics)).all(axis=0)
 
 
 def told_sigma(asked: Statement, settings: Settings) -> FloatArray | None:

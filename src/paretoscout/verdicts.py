@@ -201,7 +201,8 @@ class VerdictTable:
     def never_varied(self) -> Any:
         """(K, L) whether a number that need not be exact was the same in all samples: that proves nothing."""
         exact = np.array([metric.exact for metric in self.metrics])
-        return never_varied(self.centres, self.widths, self.counts, exact) & ~self.below
+        seen = np.ones(self.widths.shape, np.bool_) if self.seen is None else ~np.isnan(self.seen)
+        return never_varied(self.centres, self.widths, self.counts[:, None] * seen, exact) & ~self.below
 
     def only(self, rows: Sequence[int]) -> VerdictTable:
         """Return the table of some of its arms."""

@@ -113,6 +113,12 @@ class Setup:
         """What of delta is for each arm (K,): fixed when it enters, whoever comes or goes later; at most 1 in all."""
         return shares_of(self.entered)
 
+    @property
+    def certain(self) -> BoolArray:
+        """Whether a number that never varied is certain (K, L): the metric is exact, or there is no noise."""
+        exact = np.tile(self.exact, (self.n_arms, 1))
+        return exact if self.sigma is None else exact | (self.sigma == 0.0)
+
     def known_sigma(self, algorithm: str) -> FloatArray:
         """Return sigma for each metric (L,), the largest of all arms, for an algorithm that knows only one."""
         if self.sigma is None or np.isnan(self.sigma).any():

@@ -103,7 +103,7 @@ def outlook(
                     least, hardest = t, j
         if hardest < 0:  # it escaped all of them
             continue
-        if out >= least:
+        if beside >= 0 and out >= least:
             rival[k] = beside
             grow(times, k, beside, out)
             continue

@@ -59,7 +59,7 @@ class Run:
         self._play(0)
         said = self.kernels.verdicts(self.state, self.constants)
         if self.judge is not None:
-            self.judge.look(0, False, said, self.setup.eps, self.setup.exact)
+            self.judge.look(0, False, said, self.setup.eps, self.setup.certain)
             self._measure(self.there[:0])
 
     def advance(self, n_rounds: int) -> None:
@@ -110,7 +110,7 @@ class Run:
     def _look(self, judge: Judge, done: bool) -> None:
         if judge.due(self.samples, done):
             said = self.kernels.verdicts(self.state, self.constants)
-            judge.look(self.samples, done, among(said, self.there), self.setup.eps, self.setup.exact)
+            judge.look(self.samples, done, among(said, self.there), self.setup.eps, self.setup.certain[self.there])
         self.stopped = judge.decided
 
     def _play(self, n_rounds: int) -> bool:

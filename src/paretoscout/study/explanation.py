@@ -50,7 +50,7 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     rival = nearest[0] if nearest else None
     pair = None if rival is None else standing.pair(arm, rival)
     hinge = None if pair is None else _hinge(pair)
-    expected = remaining(replica, 8).by_arm.get(arm) if verdict == "undecided" else None
+    expected = remaining(replica, 8).by_arm.get(arm) if verdict == "undecided" and not replica.stuck else None
     margins = {} if pair is None else {each.metric: each.value for each in pair.differences if each.value is not None}
     leads = (
         "" if pair is None else "; ".join(_lead(*each) for each in zip(pair.differences, table.metrics, strict=True))

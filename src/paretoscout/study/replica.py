@@ -24,6 +24,7 @@ import heapq
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -228,7 +229,7 @@ class Replica:
                 table = table.judged(self.judge.judgement)
             if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
                 table = replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
-            if self.stuck:
+            if self._hopeless:
                 table = replace(table, remark=f"What is undecided hangs on {self._unknown()}.")
             self._known = table
         return self._known
@@ -236,14 +237,20 @@ class Replica:
     def _unknown(self) -> str:
         """Say which numbers never varied, or are too small to be measured."""
         table = self.proven()
-        hidden = [metric.name for metric, so in zip(table.metrics, table.below.any(axis=0), strict=True) if so]
-        same = [metric.name for metric, so in zip(table.metrics, table.never_varied.any(axis=0), strict=True) if so]
-        said = [f"values of {', '.join(hidden)} that are too small to be measured"] if hidden else []
-        if same:
-            said.append(
-                f"{', '.join(same)}, which was the same in all measurements of an option: that proves nothing, unless "
-                "it always is; if so, declare it exact"
-            )
+        varied = self.tally.squares[self.present][:, : len(table.metrics)] > 0.0
+        kinds = (
+            (table.below, "values of {} that are too small to be measured"),
+            (
+                table.never_varied & ~varied,
+                "{}, which was the same in all measurements of an option: that proves nothing, unless it always is; if "
+                "so, declare it exact",
+            ),
+            (table.never_varied & varied, "{}, which has too few different values for normal noise: give its bounds"),
+        )
+        said = []
+        for where, text in kinds:
+            names = [metric.name for metric, so in zip(table.metrics, where.any(axis=0), strict=True) if so]
+            said += [text.format(", ".join(names))] if names else []
         return "; and on ".join(said)
 
     @property
@@ -255,7 +262,7 @@ class Replica:
         """Return the verdicts with the least of some larger eps that decides all there is now; None: none does."""
         for factor in LARGER_EPS if self.judge is not None else ():
             table = self.with_eps([metric.times_eps(factor) for metric in self.spec.metrics])
-            if "undecided" not in table.verdicts:
+            if "undecided" not in table.verdicts and all(self.guards.kept(self.index[arm]) for arm in table.front):
                 return table
         return None
 
@@ -266,9 +273,8 @@ class Replica:
         """
         if self.judge is None:
             raise NotSupported("another eps may be chosen after looking only where the goal is 'practical'")
-        said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
         eps = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
-        judged = judge(said, eps, self.session.setup.exact, self._censored())
+        judged = judge(eps=eps, **self._evidence())
         asked, proven = replace(self.asked_of(self.seated), metrics=tuple(metrics)), self.proven()
         tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
         guarantee = replace(proven.guarantee, tolerated=tolerated)
@@ -276,6 +282,11 @@ class Replica:
 
     @property
     def stuck(self) -> bool:
+        """Whether nothing is left to measure that is of use, though something is undecided."""
+        return self._hopeless and self.unguarded() is None
+
+    @property
+    def _hopeless(self) -> bool:
         """Whether verdicts hang on numbers that never vary, or cannot be measured: more of them are of no use."""
         judged = self.judgement
         return judged is not None and not judged.decided and not len(judged.bearing)
@@ -287,9 +298,18 @@ class Replica:
 
     def _look(self, judge: Judge) -> None:
         """Judge what people act on, of the arms that are there."""
-        said = among(self.session.verdicts(), [self.place[arm] for arm in self.present])
-        setup = self.session.setup
-        judge.look(self.rows, self.session.done, said, setup.eps, setup.exact, self._censored())
+        judge.look(self.rows, self.session.done, eps=self.session.setup.eps, **self._evidence())
+
+    def _evidence(self) -> dict[str, Any]:
+        """What practical verdicts rest on, as `judge` takes it."""
+        places, L = [self.place[arm] for arm in self.present], len(self.spec.metrics)
+        said, censored = among(self.session.verdicts(), places), self._censored()
+        n = self.tally.n[self.present][:, :L]
+        if censored is not None:  # where only one bound was told, values are at least so good, whatever the noise
+            one = censored & (n > 0) & (self.tally.squares[self.present][:, :L] == 0.0)
+            means = self.units.directed(self.tally.mean[self.present][:, :L])
+            said = said._replace(estimates=np.where(one, means, said.estimates), radii=np.where(one, 0.0, said.radii))
+        return {"said": said, "certain": self.session.setup.certain[places], "censored": censored, "n": n}
 
     def _censored(self) -> BoolArray | None:
         """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
@@ -387,7 +407,8 @@ class Replica:
         if self.judge is None:
             return None
         waiting = Counter(lease.arm for lease in self.open.values())
-        counts = [int(self.tally.n[arm].min()) + waiting[arm] for arm in self.present]
+        L = len(self.spec.metrics)
+        counts = [int(self.tally.n[arm, :L].max()) + waiting[arm] for arm in self.present]
         return next((self.present[place] for place in self.judge.turns(counts, 1)), None)
 
     def _doubt(self) -> None:
@@ -413,10 +434,10 @@ class Replica:
         """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already."""
         if chosen is not None:
             return self._asked(at, chosen, None, chosen=True)
-        if self.session.done or self.decided or self.stuck:  # people may act before the algorithm has its own
+        if self.session.done or self.decided or self._hopeless:  # people may act before the algorithm has its own
             arm = None if self.decided else self._in_doubt()
             arm = self.unguarded() if arm is None else arm
-            if arm is None and self.stuck:
+            if arm is None and self._hopeless:
                 raise NotSupported("more measurements are of no use: what is undecided hangs on " + self._unknown())
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
@@ -442,7 +463,10 @@ class Replica:
         if event.body.get("chosen"):
             self.ask(event.at, self.index[event.body["arm"]])
             return
-        mine = None if self.done else self.ask(event.at)
+        try:
+            mine = None if self.done else self.ask(event.at)
+        except NotSupported:  # more measurements are of no use, by the rules of this version
+            mine = None
         if mine is not None and (mine.number, mine.body) == (event.number, event.body):
             return
         if not self.accepts.unasked:
@@ -479,6 +503,8 @@ class Replica:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
         self._take_turns()
         if self.spec.guards and self.keeps_shares and self.session.done:
+            if event.kind == "arms" and self.judge is not None:
+                self._look(self.judge)  # verdicts are numbered by those who are there
             self._doubt()
             self._known = None
         self._note_verdicts(at_once=event.kind in ("arms", "data"))
@@ -518,7 +544,8 @@ class Replica:
 
     def _tell(self, event: Event) -> None:
         number, arm = event.trial or 0, self.index[event.body["arm"]]
-        self.censored.update((arm, self.columns.index(name)) for name in event.body.get("below", ()))
+        if number in self.open:
+            self.censored.update((arm, self.columns.index(name)) for name in event.body.get("below", ()))
         values = completed(self.parts.get(number), event.body["values"])
         if number in self.open and event.body.get("more"):
             self.parts[number] = values
