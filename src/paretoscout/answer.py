@@ -49,7 +49,7 @@ def reason(table: VerdictTable, k: int, kinds: Mapping[str, str] | None = None) 
         lag = -metric.sign * float(table.centres[k, column] - table.centres[j, column])
         proven = lag > table.widths[k, column] + table.widths[j, column]
         if lag < 0:
-            said.append(f"better in {metric.name} by {_amount(-lag, metric)}, which does not matter")
+            said.append(f"better in {metric.name} by {_amount(-lag, metric)} (which does not matter)")
         elif lag == 0 or (lag <= metric.tolerance and not proven):
             said.append(_no_better(metric, kind))
         else:
