@@ -462,3 +462,33 @@ def test_a_larger_eps_is_offered_only_where_limits_are_kept() -> None:
 def test_sizes_of_large_files_are_compared() -> None:
     """Exact values 3 eps apart, which are 1e13 eps large."""
     assert words(judged([[-1e13], [-1e13 - 3.0]])) == ["front", "dominated"]
+
+
+def test_a_tie_that_never_ends_bears_on_nobody_else() -> None:
+    judgement = judged([[0.0, 0.0], [0.0, 0.0], [9.0, -9.0], [-9.0, 9.0]], [[0.1] * 2] * 4, eps=0.0, exact=False)
+    assert judgement.bearing.tolist() == [0, 1]
+    assert np.isinf(judgement.needs).tolist() == [True, True, False, False]
+
+
+def test_too_few_different_values_are_not_called_constant() -> None:
+    rng = np.random.default_rng(0)
+    metrics = [ps.Metric("x", eps=0.5), ps.Metric("ms", "min", eps=1)]
+    study = ps.Study(["a", "b"], metrics, storage="memory", delta=0.1)
+    means = {"a": 3.0, "b": 0.0}
+    standing = study.run(lambda arm: {"x": means[arm] + rng.normal(), "ms": float(rng.integers(9, 13))}, trials=150)
+    assert study.stuck
+    assert "ms, which has too few different values for normal noise: give its bounds" in standing.table.remark
+
+
+def test_a_guard_that_is_never_told_takes_no_more_than_its_turn() -> None:
+    rng = np.random.default_rng(0)
+    truth = {"a": (0.0, 0.0), "b": (1.6, -0.6)}
+    metrics = [ps.Metric("x", eps=1), ps.Metric("y", eps=1)]
+    study = ps.Study(list(truth), metrics, guards=["lat <= 10"], sigma=1.0, storage="memory", delta=0.1)
+
+    def measure(arm: str) -> dict[str, float | None]:
+        x, y, lat = np.array([*truth[arm], 5.0]) + rng.standard_normal(3)
+        return {"x": x, "y": y, "lat": None if arm == "a" else lat}
+
+    counts = study.run(measure, trials=400).table.counts
+    assert counts.min() > 100
