@@ -208,3 +208,12 @@ def workers() -> Iterator[Workers]:
     started = Workers()
     yield started
     started.close()
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of a command: empty, and no variable says which study is meant."""
+    for variable in ("PARETOSCOUT_STORAGE", "PARETOSCOUT_STUDY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -23,11 +23,8 @@ COLUMNS = ("--arm", "model", "-m", "ms:min")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("PARETOSCOUT_STORAGE", "PARETOSCOUT_STUDY"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(empty_folder: Path) -> Path:
+    return empty_folder
 
 
 def run(*arguments: str, given: str | None = None) -> Result:

@@ -26,11 +26,8 @@ BAD_NAMES = [FORGED, "\x1b[2J", "", " ", " a", "a ", "a\0b", "a\u202eb", "\udc80
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("PARETOSCOUT_STORAGE", "PARETOSCOUT_STUDY"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(empty_folder: Path) -> Path:
+    return empty_folder
 
 
 def run(*arguments: str, given: str | None = None) -> Result:

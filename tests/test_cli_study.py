@@ -35,11 +35,8 @@ KNOWN = (*NEW, "--sigma", "quality=0.01", "--sigma", "cost=0.05")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("PARETOSCOUT_STORAGE", "PARETOSCOUT_STUDY"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(empty_folder: Path) -> Path:
+    return empty_folder
 
 
 def run(*arguments: str, given: str | None = None) -> Result:
@@ -737,3 +734,13 @@ def test_a_trial_that_was_forgotten_is_pointed_out(tmp_path: Path) -> None:
     assert "11 outcomes wait for trial" in run("status", *where).stdout
     run("tell", first, "--failed", "interrupted", *where)
     assert "wait for trial" not in run("ask", *where).stderr
+
+
+def test_status_with_another_eps() -> None:
+    ok(*KNOWN)
+    assert run("run", "echo quality=0.7 cost=1", "--trials", "30").exit_code == 3
+    table = json.loads(ok("status", "--eps", "quality=0.5", "--eps", "cost=2", "--json"))
+    assert table["guarantee"]["tolerated"] == {"quality": "0.5", "cost": "2"}
+    assert {option["verdict"] for option in table["options"]} == {"front", "same"}
+    assert ok("status", "--eps", "quality=0.5", "--eps", "cost=2").rstrip().endswith("asked for 0.5 and 2.")
+    assert "unknown metric 'speed'" in run("status", "--eps", "speed=1").output

@@ -31,7 +31,7 @@ from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Verdicts
 from .kernels.practical import first_better, outlook, relations
 
-#: Of delta: for what the algorithm eliminates, and for the intervals. They need not hold together.
+#: Of delta: what the algorithm eliminates has this share, the intervals have the rest.
 SHARE_OF_VERDICTS = 0.5
 #: Means of equal numbers may differ by this share.
 ROUNDING = 1e-12
