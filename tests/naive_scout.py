@@ -91,7 +91,8 @@ class NaiveScout:
 
     sigma: (K, L); nan: nobody knows it. Then metrics with finite bounds may have noise of any law, and the others must
     have normal noise; evidence on these comes as p-values, which may not be added.
-    v: (K,) what of delta is for each arm. entered: (K,) 0: there at the beginning; r: came with the r-th addition.
+    v: (K,) what of delta is for each arm, before pilots. entered: (K,) 0: there at the beginning; r: came with the r-th
+    addition.
     """
 
     def __init__(
@@ -119,8 +120,7 @@ class NaiveScout:
         cost = np.ones(K) if cost is None else cost
         self.cost, self.regret_weight = cost / cost.mean(), regret_weight
         self.scales, self.weights, self.rates, self.by_pilot, self.few = scales, weights, rates, by_pilot, few
-        self.thresholds = np.log(1 / (v * delta))
-        self.v, self.entered, self.exact = v, entered, exact
+        self.delta, self.even, self.entered, self.exact = delta, v, entered, exact
         self.presence = np.zeros(K, int)  # 0: present, 1: doubtful, 2: gone, 3: missed
         self.history: list[tuple[int, Array]] = []
         self.summarise()
@@ -148,6 +148,8 @@ class NaiveScout:
         self.observed = [[column[~np.isnan(column)] for column in outcomes[arms == k].T] for k in range(self.K)]
         self.values_seen = [len(set(column[~np.isnan(column)])) for column in outcomes.T]
         self.known = [[self.know(arm, metric) for metric in range(self.L)] for arm in range(self.K)]
+        self.v = self.shares_of_delta()
+        self.thresholds = np.log(1 / (self.v * self.delta))
 
     def know(self, arm: int, metric: int) -> Known:
         values = self.observed[arm][metric][1 if self.by_pilot else 0 :]
@@ -187,27 +189,7 @@ class NaiveScout:
         if D <= 0 or a.n == 0 or b.n == 0 or self.says_nothing(i, metric) or self.says_nothing(j, metric):
             return -np.inf
         if self.noise(metric) == "sigma":
-            sigma_a, sigma_b = self.sigma[[i, j], metric]
-            if sigma_a == sigma_b == 0:
-                return np.inf
-            terms = []
-            for rho, weight in zip(self.scales[metric], self.weights, strict=True):
-                s_a, s_b = sigma_a * math.sqrt(a.n + rho) / a.n, sigma_b * math.sqrt(b.n + rho) / b.n
-                price_a, price_b = 0.5 * math.log(1 + a.n / rho), 0.5 * math.log(1 + b.n / rho)
-                if sigma_a == 0:  # its mean is known: all of the difference is the other's
-                    terms.append(math.log(weight) - price_b + half_normal(D / s_b))
-                    continue
-                if sigma_b == 0:
-                    terms.append(math.log(weight) - price_a + half_normal(D / s_a))
-                    continue
-
-                def shared(u: float, s_a: float = s_a, s_b: float = s_b) -> float:
-                    return half_normal(u / s_a) + half_normal((D - u) / s_b)
-
-                price = math.log(weight) - price_a - price_b
-                # the function is convex and grows on both sides: Brent's method finds its own bracket
-                terms.append(price + float(minimize_scalar(shared, bracket=(0.0, D)).fun))
-            return log_total(terms)
+            return self.known_evidence(i, j, metric, D)
         if self.noise(metric) == "normal":
             if a.n < 2 or b.n < 2:
                 return -np.inf
@@ -220,35 +202,48 @@ class NaiveScout:
         # no mean is beyond the bounds, so that of i can be off by no more than lies between
         return least(lambda u: self.of_split(a, b, metric, u, D - u), a.mean - high, a.mean - low)
 
-    def bound(self, i: int, j: int, metric: int, shift: float = 0.0) -> float:
-        """A bound from above on the evidence, by which pairs are ranked; low where i looks worse.
+    def known_evidence(self, i: int, j: int, metric: int, D: float) -> float:
+        """Log evidence of a difference where sigma is known."""
+        a, b = self.known[i][metric], self.known[j][metric]
+        sigma_a, sigma_b = self.sigma[[i, j], metric]
+        if sigma_a == sigma_b == 0:
+            return np.inf
+        terms = []
+        for rho, weight in zip(self.scales[metric], self.weights, strict=True):
+            s_a, s_b = sigma_a * math.sqrt(a.n + rho) / a.n, sigma_b * math.sqrt(b.n + rho) / b.n
+            price_a, price_b = 0.5 * math.log(1 + a.n / rho), 0.5 * math.log(1 + b.n / rho)
+            if sigma_a == 0:  # its mean is known: all of the difference is the other's
+                terms.append(math.log(weight) - price_b + half_normal(D / s_b))
+                continue
+            if sigma_b == 0:
+                terms.append(math.log(weight) - price_a + half_normal(D / s_a))
+                continue
 
-        Sigma known: the two-sided evidence plus log 4. Else: the value where each arm takes its share of the variance,
-        or, of an arm with few samples, takes all it can.
+            def shared(u: float, s_a: float = s_a, s_b: float = s_b) -> float:
+                return half_normal(u / s_a) + half_normal((D - u) / s_b)
+
+            price = math.log(weight) - price_a - price_b
+            # the function is convex and grows on both sides: Brent's method finds its own bracket
+            terms.append(price + float(minimize_scalar(shared, bracket=(0.0, D + s_a)).fun))
+        return log_total(terms)
+
+    def bound(self, i: int, j: int, metric: int, shift: float = 0.0) -> float:
+        """What pairs are ranked by, low where i looks worse; at least the evidence.
+
+        Sigma known: the evidence itself. Else: the value where each arm takes its share of the variance, or, of an arm
+        with few samples, takes all it can.
         """
         a, b = self.known[i][metric], self.known[j][metric]
         D = a.mean + shift - b.mean
         if a.n == 0 or b.n == 0 or self.says_nothing(i, metric) or self.says_nothing(j, metric):
             return -np.inf
-        scales = self.scales[metric]
         if self.noise(metric) == "sigma":
-            sigma_a, sigma_b = self.sigma[[i, j], metric]
-            variance = sigma_a**2 * (a.n + scales) / a.n**2 + sigma_b**2 * (b.n + scales) / b.n**2
-            if sigma_a == sigma_b == 0:
-                return np.inf if D > 0 else -np.inf
-            if D <= 0:
-                return float(-(D**2) / (2 * variance[0]))
-            prices = np.log(self.weights)
-            prices = prices - (0.5 * np.log(1 + a.n / scales) if sigma_a > 0 else 0)
-            prices = prices - (0.5 * np.log(1 + b.n / scales) if sigma_b > 0 else 0)
-            return log_total(prices + D**2 / (2 * variance) + math.log(4))
-        unit = float(np.diff(self.bounds[metric])[0])
-        v_a, v_b = (
-            (arm.variance if self.noise(metric) == "normal" else arm.spread * unit**2 / arm.n)
-            * (arm.n + scales[0])
-            / arm.n**2
-            for arm in (a, b)
-        )
+            if D > 0:
+                return self.evidence(i, j, metric, shift)
+            square = float(self.squared_error(i, metric)[0] + self.squared_error(j, metric)[0])
+            # as far below what no difference says as a difference is above it
+            return self.known_evidence(i, j, metric, 0.0) - D**2 / (2 * square) if square > 0 else -np.inf
+        v_a, v_b = self.squared_error(i, metric)[0], self.squared_error(j, metric)[0]
         size = abs(D)
         # the mean of i is not below its bound
         most = size if self.noise(metric) == "normal" else min(size, a.mean - self.bounds[metric][0])
@@ -261,7 +256,56 @@ class NaiveScout:
         # as far below what no difference says as the reverse is above it
         return 2 * self.of_split(a, b, metric, 0.0, 0.0) - value
 
+    def variance(self, arm: int, metric: int) -> float:
+        """Of one sample: known, or estimated."""
+        known = self.known[arm][metric]
+        if self.noise(metric) == "sigma":
+            return float(self.sigma[arm, metric] ** 2)
+        if known.n == 0:
+            return np.inf
+        unit = float(np.diff(self.bounds[metric])[0])
+        return known.variance if self.noise(metric) == "normal" else known.spread * unit**2 / known.n
+
+    def squared_error(self, arm: int, metric: int) -> Array:
+        """What a squared deviation of the arm's mean is measured by, for each scale."""
+        n = self.known[arm][metric].n
+        return self.variance(arm, metric) * (n + self.scales[metric]) / n**2
+
     # ------------------------------------------------------------------ verdicts
+
+    def shares_of_delta(self) -> Array:
+        """What of delta is for each arm: half of it is certain, half goes by the pilots, once all are in."""
+        if not self.by_pilot:
+            return self.even
+        v = 0.5 * self.even
+        for addition in sorted(set(self.entered.tolist())):
+            leads = self.pilot_leads(self.entered <= addition)
+            if leads is None:
+                break
+            came = self.entered == addition
+            h = np.exp(-(np.maximum(0, leads.max(axis=0)) ** 2) / 4)
+            v[came] += 0.5 * self.even[came].sum() * h[came] / h[came].sum()
+        return v
+
+    def pilot_leads(self, among: NDArray[np.bool_]) -> Array | None:
+        """Row j, column k: by how much j led k in every metric in the pilots, in units of the noise; None: not all are in.
+
+        Of arms that are not among those asked for: minus infinity.
+        """
+        if not all(len(values) > 0 for j in np.flatnonzero(among) for values in self.observed[j]):
+            return None
+        leads = np.full((self.K, self.K), np.inf)
+        for metric in range(self.L):
+            pilots = np.array([row[metric][0] if len(row[metric]) else np.nan for row in self.observed])
+            scale = np.full((self.K, self.K), pilots[among].std())
+            if self.noise(metric) == "sigma":
+                square = self.sigma[:, metric] ** 2
+                scale = np.sqrt((square[:, None] + square) / 2)
+            lead = (pilots[:, None] - pilots) / np.where(scale > 0, scale, np.inf)
+            leads = np.minimum(leads, lead)
+        leads[~among] = leads[:, ~among] = -np.inf
+        np.fill_diagonal(leads, -np.inf)
+        return leads
 
     def joined(self, terms: list[float]) -> float:
         """Evidence of several hypotheses together: e-values add up, of p-values the best counts."""
@@ -293,18 +337,10 @@ class NaiveScout:
         before = self.entered <= self.entered[k]
         others = before & (np.arange(self.K) != k)
         shares += 0.9 * (1 - self.by_pilot) * others / max(1, others.sum())
-        if not self.by_pilot or not all(len(values) > 0 for j in np.flatnonzero(before) for values in self.observed[j]):
+        leads = self.pilot_leads(before) if self.by_pilot else None
+        if leads is None or not others.any():
             return shares
-        pilots = np.array([[values[0] if len(values) else np.nan for values in row] for row in self.observed])
-        leads = np.zeros((self.K, self.L))
-        for metric in range(self.L):
-            scale = np.full(self.K, pilots[before, metric].std())
-            if self.noise(metric) == "sigma":
-                scale = np.sqrt((self.sigma[:, metric] ** 2 + self.sigma[k, metric] ** 2) / 2)
-            lead = (pilots[:, metric] - pilots[k, metric]) / np.where(scale > 0, scale, np.inf)
-            leads[:, metric] = lead
-        lead = leads.min(axis=1)
-        by_pilot = np.where(others, np.exp(lead - lead[others].max()), 0.0)
+        by_pilot = np.exp(leads[:, k] - leads[others, k].max())
         return np.asarray(shares + 0.9 * self.by_pilot * by_pilot / by_pilot.sum())
 
     def against(self, k: int, eliminated: Collection[int], bound: bool = False) -> float:
@@ -341,40 +377,85 @@ class NaiveScout:
         evidence = self.joined([self.evidence(k, j, metric, self.eps[metric]) for metric in range(self.L)])
         return evidence - math.log(self.L) + self.log_share(j) >= self.thresholds[k] - 1e-6
 
-    def may_eliminate(self, k: int, eliminated: Collection[int]) -> bool:
-        if not self.settled(k) or self.against(k, eliminated, bound=True) < self.thresholds[k]:
+    def may_eliminate(self, k: int, eliminated: Collection[int], more: float = -1e-6) -> bool:
+        """Whether the evidence reaches what is needed, and so much more."""
+        needed = self.thresholds[k] + more
+        if not self.settled(k) or self.against(k, eliminated, bound=True) < needed:
             return False  # where the bound falls short so does the evidence
-        return self.against(k, eliminated) >= self.thresholds[k] - 1e-6
+        return self.against(k, eliminated) >= needed
 
-    def may_accept(self, k: int, eliminated: Collection[int]) -> bool:
-        if not self.settled(k) or self.in_favour(k, eliminated, bound=True) < self.thresholds[k]:
+    def may_accept(self, k: int, eliminated: Collection[int], more: float = -1e-6) -> bool:
+        needed = self.thresholds[k] + more
+        if not self.settled(k) or self.in_favour(k, eliminated, bound=True) < needed:
             return False
-        return self.in_favour(k, eliminated) >= self.thresholds[k] - 1e-6
+        return self.in_favour(k, eliminated) >= needed
 
-    def verdicts(self) -> list[str]:
+    def verdicts(self, more: float = -1e-6) -> list[str]:
         """All verdicts again: first who is eliminated, by whoever is there; then who escapes the rest."""
-        gone = {k for k in range(self.K) if self.presence[k] != 2 and self.may_eliminate(k, ())}
+        gone = {k for k in range(self.K) if self.presence[k] != 2 and self.may_eliminate(k, (), more)}
         return [
-            "dominated" if k in gone else "front" if self.there(k) and self.may_accept(k, gone) else "undecided"
+            "dominated" if k in gone else "front" if self.there(k) and self.may_accept(k, gone, more) else "undecided"
             for k in range(self.K)
         ]
 
     # ------------------------------------------------------------------ the next arm
 
     def beats(self, k: int, j: int) -> float:
-        """By the bounds: how evident it is that j is better than k in every metric."""
+        """To rank by: how evident it is that j is better than k in every metric."""
         return min(self.bound(j, k, metric) for metric in range(self.L))
 
     def escapes(self, k: int, j: int) -> float:
-        """By the bounds: how evident it is that j is not better than k by more than eps in every metric."""
+        """To rank by: how evident it is that j is not better than k by more than eps in every metric."""
         most = max(self.bound(k, j, metric, self.eps[metric]) for metric in range(self.L))
         return most + self.log_share(j)
 
-    def gaps(self, eliminated: Collection[int]) -> Array:
-        """Estimated gaps among the arms that stand."""
-        means = np.array([[self.known[k][metric].mean for metric in range(self.L)] for k in range(self.K)])
-        standing = [j for j in range(self.K) if j not in eliminated and self.there(j)]
-        return np.array([max([0.0, *((means[j] - means[k]).min() for j in standing)]) for k in range(self.K)])
+    def term(self, k: int, j: int, metric: int, lead: float) -> float:
+        """The largest term of the evidence of a lead, as if it were two-sided: by which rivals are picked."""
+        n_k, n_j = self.known[k][metric].n, self.known[j][metric].n
+        if n_j == 0:
+            return -np.inf
+        prices = 0.5 * np.log1p(n_k / self.scales[metric]) + 0.5 * np.log1p(n_j / self.scales[metric])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square = np.full(len(prices), np.inf)
+            if n_k > 0:
+                square = self.squared_error(k, metric) + self.squared_error(j, metric)
+            exponent = np.where(lead > 0, lead**2 / (2 * square), 0.0)
+            if self.noise(metric) == "normal" and n_k > 0 and np.isfinite(exponent).all():
+                half = min(n_k, n_j) / 2
+                exponent = half * np.log1p(exponent / half)
+            below = lead**2 / (2 * square[0]) if lead < 0 else 0.0
+        return float(np.max(np.log(self.weights) - prices + exponent) - below)
+
+    def rivals(self, k: int, eliminated: Collection[int]) -> tuple[list[int], list[int]]:
+        """Who beats k most clearly, if anybody leads it in every metric, and whom it escapes least; several, where equal."""
+        others = [j for j in range(self.K) if j != k and j not in eliminated and self.presence[j] != 2]
+        lead = {j: [b.mean - a.mean for a, b in zip(self.known[k], self.known[j], strict=True)] for j in others}
+        beats = {
+            j: min(self.term(k, j, metric, lead[j][metric]) for metric in range(self.L))
+            for j in others
+            if self.there(j) and min(lead[j]) > 0
+        }
+        escapes = {
+            j: max(self.term(k, j, metric, self.eps[metric] - lead[j][metric]) for metric in range(self.L))
+            for j in others
+        }
+        most, fewest = max(beats.values(), default=-np.inf), min(escapes.values(), default=np.inf)
+        return (
+            [j for j in beats if most > -np.inf and (beats[j] == most or close(beats[j], most))],
+            [j for j in escapes if escapes[j] == fewest or close(escapes[j], fewest)],
+        )
+
+    def lacks(self, k: int, j: int, beaten: bool) -> float:
+        """How many samples the pair lacks for a verdict on k, if each lead is larger by one deviation than it looks."""
+        times = []
+        for metric in range(self.L):
+            lead = self.known[j][metric].mean - self.known[k][metric].mean
+            lead = lead if beaten else self.eps[metric] - lead
+            square = sum(self.variance(arm, metric) / max(1, self.known[arm][metric].n) for arm in (k, j))
+            hoped = max(0.0, lead) + math.sqrt(square)
+            times.append(2 * (self.thresholds[k] + 3) * square / hoped**2 if hoped > 0 else np.inf)
+        n_k, n_j = (max(1, min(known.n for known in self.known[arm])) for arm in (k, j))
+        return ((max(times) if beaten else min(times)) - 1) * n_k * n_j / (n_k + n_j)
 
     def gain(self, arm: int, gaps: Array, mean_gap: float, pending: Array) -> float:
         """By how much one more sample shrinks the variance of the arm's mean, 1/n - 1/(n + 1), per cost."""
@@ -385,71 +466,6 @@ class NaiveScout:
         ratios = np.where(np.isfinite(largest), self.sigma[arm] / largest, 1.0)  # of noise that nobody knows: 1
         cost = cost_of_sample(self.cost[arm], gaps[arm], mean_gap, self.regret_weight)
         return float((1 / n - 1 / (n + 1)) * (ratios**2).mean() / cost)
-
-    def next_arms(
-        self,
-        undecided: Collection[int],
-        eliminated: Collection[int],
-        gaps: Array,
-        mean_gap: float,
-        pending: Array | None = None,
-    ) -> set[int]:
-        """The arms that may be next: a few samples of each; then the most ambiguous pair's more telling arm."""
-        pending = np.zeros(self.K) if pending is None else pending
-        pulls = self.pulls
-        first = 1 + bool(self.by_pilot) + (not self.e_values)  # the pilot, and what it takes to compare
-        there = [k for k in range(self.K) if self.there(k)]
-        asked = pulls + pending
-        if asked[there].min() < first:
-            return {there[int(asked[there].argmin())]}
-        pairs: list[tuple[float, int, int]] = []  # how evident it is, arm, rival
-        silent: set[int] = set()
-        for k in undecided:
-            beats = {j: self.beats(k, j) for j in there if j != k and j not in eliminated}
-            escapes = {
-                j: self.escapes(k, j) for j in range(self.K) if j != k and j not in eliminated and self.presence[j] != 2
-            }
-            if not escapes:
-                pairs.append((-np.inf, k, k))
-                silent.add(k)
-                continue
-            most, fewest = max(beats.values(), default=-np.inf), min(escapes.values())
-            if most == -np.inf and fewest <= 0:
-                silent.add(k)
-            # the verdict on k hangs on its likeliest dominator, or on the arm hardest to escape, whichever is nearer
-            if beats and (most >= fewest or close(most, fewest)):
-                pairs += [(most, k, j) for j in beats if close(beats[j], most)]
-            if fewest >= most or close(most, fewest):
-                pairs += [(fewest, k, j) for j in escapes if close(escapes[j], fewest)]
-        silent |= {k for _, k, j in pairs if not self.there(j)}
-        if silent:  # of whom nothing can be said, or who waits for one that left, comes first, up to its equal part
-            first_of_them = min(silent, key=lambda k: (asked[k], k))
-            speaks = len(silent) < len(set(undecided))
-            if speaks and asked[first_of_them] * len(there) > asked[there].sum():
-                pairs = [(e, k, j) for e, k, j in pairs if k not in silent]
-            else:
-                pairs = [(e, k, j) for e, k, j in pairs if k == first_of_them]
-        # what is on its way counts as if it said what the rest said
-        pairs = [
-            (e * (1 + (pending[k] + pending[j]) / (pulls[k] + pulls[j])) if e > 0 and j != k else e, k, j)
-            for e, k, j in pairs
-        ]
-        pairs = [(e - self.thresholds[k], k, j) for e, k, j in pairs]
-        # rivals of k that only rounding tells apart may differ in what is on its way: whichever k goes by
-        lowest = min(max(e for e, arm, _ in pairs if arm == k) for _, k, _ in pairs)
-        found: set[int] = set()
-        for e, k, j in pairs:
-            if e <= lowest or close(e, lowest):
-                if not self.there(j):
-                    found.add(k)
-                    continue
-                gain_k, gain_j = (self.gain(arm, gaps, mean_gap, pending) for arm in (k, j))
-                # exactly equal gains are no matter of rounding: k itself is preferred
-                if gain_k == gain_j or not math.isclose(gain_k, gain_j, rel_tol=1e-9):
-                    found.add(j if gain_j > gain_k else k)
-                else:
-                    found |= {j, k}
-        return found
 
 
 # ---------------------------------------------------------------------- linear means

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.stats import binom
 from paretoscout.algorithms import Scout, Setup
 from paretoscout.algorithms.scout import tabular as scout_tabular
 from paretoscout.algorithms.scout.pairs import shares_against
+from paretoscout.algorithms.scout.tree import prepare
 from paretoscout.algorithms.states import copy_state
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, UNDECIDED
@@ -230,20 +232,21 @@ def test_the_shares_are_those_of_the_sum_that_eliminates() -> None:
                 session.add(arm, means[arm] + 0.3 * noise.standard_normal(2))
         state, constants = session.state, session.constants
         state.status[:] = UNDECIDED
-        scout_tabular.renew_all(state, constants)
+        prepare(state, constants, 0)
         terms = [
-            np.log(share) + min(pair_evidence(state, constants, j, 0, metric, 0.0, 0.0) for metric in (0, 1))
+            np.log(share) + min(pair_evidence(state, constants, j, 0, metric, 0.0) for metric in (0, 1))
             for j, share in enumerate(shares_against(state, constants, 0))
             if j > 0
         ]
-        assert scout_tabular.against(state, constants, 0) == pytest.approx(np.logaddexp.reduce(terms))
+        assert scout_tabular.against(state, constants, 0) == pytest.approx(np.logaddexp.reduce(terms), abs=0.01)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_nearest_rival_is_the_one_that_stands_in_the_way(name: str) -> None:
     """Where k escapes all rivals but one, that is the nearest; and it changes nothing to ask for it."""
     hangs_on_one, look_at = 0, 10.0
-    for session in CASES[name].rounds(seed=1):
+    for session in chain(CASES[name].rounds(seed=1), CASES[name].rounds(seed=2), CASES[name].rounds(seed=3)):
+        look_at = 10.0 if session.asked == 1 else look_at
         if session.asked == 1:
             assert session.nearest(0) == []
         if session.asked < look_at:

@@ -178,64 +178,84 @@ CASES = [
 ]
 
 
-def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState, constants: scout_tabular.ScoutConstants) -> None:
+def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState) -> None:
     """What the kernel keeps equals what the whole history says."""
-    K, L = twin.K, twin.L
     np.testing.assert_array_equal(state.pulls, twin.pulls)
-    standing = [k for k in range(K) if state.status[k] != DOMINATED and twin.presence[k] != 2]
-    for k in range(K):
-        for metric in range(L):
+    np.testing.assert_allclose(state.thresholds, twin.thresholds, rtol=1e-9)
+    for k in range(twin.K):
+        for metric in range(twin.L):
             known = twin.known[k][metric]
             assert state.counts[k, metric] == known.n
             if known.n == 0:
                 continue
             assert state.means[k, metric] == pytest.approx(known.mean, rel=1e-9, abs=1e-12)
-            assert state.squares[k, metric] == pytest.approx(known.n * known.variance, rel=1e-9, abs=1e-12)
-            assert state.spreads[k, metric] == pytest.approx(known.spread, rel=1e-9, abs=1e-12)
-    for k in standing:
-        for j in standing:
-            if j != k:
-                assert state.beats[k, j] == pytest.approx(twin.beats(k, j), rel=1e-9, abs=1e-9)
-                assert state.escapes[k, j] == pytest.approx(twin.escapes(k, j), rel=1e-9, abs=1e-9)
-        others = [j for j in standing if j != k]
-        if state.status[k] == UNDECIDED and others and state.best[k] >= 0:
-            assert state.beats[k, state.best[k]] == max(state.beats[k, j] for j in others if twin.there(j))
-            assert state.escapes[k, state.worst[k]] == min(state.escapes[k, j] for j in others)
+            if twin.noise(metric) == "normal":
+                assert state.squares[k, metric] == pytest.approx(known.n * known.variance, rel=1e-9, abs=1e-12)
+            if twin.noise(metric) == "bounds":
+                assert state.spreads[k, metric] == pytest.approx(known.spread, rel=1e-9, abs=1e-12)
+
+
+def same_look(
+    twin: NaiveScout, state: scout_tabular.ScoutState, constants: scout_tabular.ScoutConstants, k: int
+) -> None:
+    """Of an arm that was looked at: the rivals that matter, which verdict is nearer, and how near it is."""
+    best, worst = twin.rivals(k, eliminated(state.status))
+    b, w = int(state.best[k]), int(state.worst[k])
+    assert b in best if best else b < 0
+    beaten = twin.beats(k, b) if b >= 0 else -np.inf
+    of_best = twin.escapes(k, b) if b >= 0 else np.inf
+    threshold = twin.thresholds[k]
+    tested = state.test_at[k] > 0  # then the hardest to escape may be one that failed the test
+    assert w in worst or tested or (w == b and beaten >= 0.5 * threshold - 0.003 and of_best < beaten + 0.003)
+    escaped = twin.escapes(k, w) if w >= 0 else np.inf
+    beaten_is_nearer = beaten > escaped
+    clear = abs(beaten - escaped) > 0.01 if np.isfinite([beaten, escaped]).all() else True
+    if b >= 0 and w >= 0 and max(beaten, escaped) < 0.5 * threshold:
+        lacks = twin.lacks(k, b, True), twin.lacks(k, w, False)
+        beaten_is_nearer = lacks[0] < lacks[1]
+        clear = not np.isclose(*lacks, rtol=1e-6)
+    if clear and abs(max(beaten, escaped) - 0.5 * threshold) > 0.01:
+        assert (state.route[k] == scout_tabular.BEATEN) == beaten_is_nearer
+        nearness = beaten if beaten_is_nearer else escaped
+        if abs(state.keys[k]) < 1e9 and np.isfinite(nearness):
+            assert state.keys[k] == pytest.approx(nearness - threshold, abs=0.0031)
 
 
 def same_evidence(
     twin: NaiveScout, state: scout_tabular.ScoutState, constants: scout_tabular.ScoutConstants, k: int, j: int
 ) -> None:
-    """Exact evidence on a pair; where the kernel minimises on a grid it is a little below."""
+    """Exact evidence on a pair; where the kernel has it from a table, or minimises on a grid, it is a little below."""
     for metric in range(twin.L):
         for shift in (0.0, float(twin.eps[metric])):
             expected = twin.evidence(k, j, metric, shift)
-            got = noise.pair_evidence(state, constants, k, j, metric, shift, -np.inf)
+            got = noise.pair_evidence(state, constants, k, j, metric, shift)
             if twin.noise(metric) == "normal":
-                assert got <= expected + 1e-9
+                assert got <= max(0.0, expected) + 1e-9  # below 0 it may be a bound from above
                 assert got >= expected - 0.05 * (1 + abs(expected))
-            else:
+            elif twin.noise(metric) == "sigma":
+                assert got <= expected + 1e-9
+                assert got >= expected - 0.003
+            elif expected >= 0:
                 assert got == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 def proven(twin: NaiveScout, before: IntArray, after: IntArray) -> None:
-    """Each new verdict is one that the twin proves; arms are tested in their order."""
-    status = before.copy()
+    """Each new verdict is one that the twin proves."""
     for k in np.flatnonzero(before != after).tolist():
         assert before[k] == UNDECIDED
         assert after[k] == DOMINATED or twin.there(k)
-        gone = eliminated(status)
-        assert twin.may_eliminate(k, gone) if after[k] == DOMINATED else twin.may_accept(k, gone)
-        status[k] = after[k]
+        if after[k] == DOMINATED:
+            assert twin.may_eliminate(k, eliminated(before))
+        else:
+            assert twin.may_accept(k, eliminated(after))
 
 
 def same_verdicts(twin: NaiveScout, status: IntArray) -> None:
-    """All verdicts judged again are those of the whole history; where evidence is minimised on a grid it may fall short."""
+    """All verdicts judged again are those of the whole history, but for what a table or a grid takes off the evidence."""
+    names = ("undecided", "front", "dominated")
     for k, expected in enumerate(twin.verdicts()):
-        if twin.e_values:
-            assert ("undecided", "front", "dominated")[status[k]] == expected
-        else:
-            assert status[k] == UNDECIDED or ("undecided", "front", "dominated")[status[k]] == expected
+        got = names[status[k]]
+        assert got == expected or (got == "undecided" and (not twin.e_values or twin.verdicts(0.003)[k] == got))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -246,14 +266,12 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
     state, constants = session.state, session.constants
     assert isinstance(state, scout_tabular.ScoutState)
     twin = tabular_twin(case, constants)
-    np.testing.assert_allclose(twin.thresholds, constants.thresholds, rtol=1e-12)
-    assert np.exp(-twin.thresholds).sum() <= case.delta
     assert np.exp(constants.log_weights).sum() <= 1 + 1e-12  # or the mixture would not start at 1
     assert np.exp(constants.log_rate_weights).sum() <= 1 + 1e-12
     K, L = case.means.shape
     noise, picks = np.random.default_rng(3), np.random.default_rng(0)
     questions: list[Any] = []
-    clear, compared = 0, 0
+    looked_at = 0
     overdue = 0  # since when all that is undecided could have been decided
     for t in range(case.rounds):
         if session.done:
@@ -266,43 +284,57 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
             same_verdicts(twin, state.status)
         compare = t % case.every == 0
         while len(questions) < case.batch:
+            keys, again = state.keys.copy(), state.counters[scout_tabular.LEFT] > 0
             pending = session.pending.astype(float)
             question = session.ask()
             questions.append(question)
-            if compare:
+            assert twin.there(question.arm)
+            asked = twin.pulls + pending
+            there = [k for k in range(K) if twin.there(k)]
+            if again:
+                assert question.arm == state.counters[scout_tabular.CURRENT]
+            elif asked[there].min() < constants.first_pulls:
+                assert question.arm == there[int(asked[there].argmin())]
+            else:  # the most ambiguous pair's more telling arm
+                k = int(state.counters[scout_tabular.IN_QUESTION])
                 open_arms = [k for k in undecided(state.status) if twin.there(k)]
-                choices = twin.next_arms(open_arms, eliminated(state.status), state.gaps, state.mean_gap[0], pending)
-                assert twin.there(question.arm)
-                assert question.arm in choices
-                clear += len(choices) == 1
-                compared += 1
+                assert keys[k] == keys[open_arms].min()
+                rival = int((state.best if state.route[k] == scout_tabular.BEATEN else state.worst)[k])
+                choices = [k] if rival < 0 or not twin.there(rival) else [k, rival]
+                gains = [twin.gain(arm, state.gaps, state.mean_gap[0], pending) for arm in choices]
+                assert question.arm in [
+                    arm for arm, g in zip(choices, gains, strict=True) if g >= max(gains) * (1 - 1e-9)
+                ]
         question = questions.pop(0)
         outcome = case.outcome(question.arm, noise)
         observed = np.ones(L, bool)
         if L > 1 and noise.random() < case.missing:
             observed[noise.integers(L)] = False
-        before, refresh_at = state.status.copy(), state.counters[scout_tabular.REFRESH_AT]
+        before = state.status.copy()
         session.tell(question, outcome, observed)
         twin.tell(question.arm, np.where(observed, outcome, np.nan))
         twin.summarise()
         proven(twin, before, state.status)
-        if state.counters[scout_tabular.REFRESH_AT] != refresh_at:
-            stood = (before != DOMINATED) & (twin.presence <= 1)  # gaps are renewed before the verdicts
-            np.testing.assert_allclose(state.gaps[stood], twin.gaps(eliminated(before))[stood], rtol=1e-9, atol=1e-12)
-            assert state.mean_gap[0] == pytest.approx(state.gaps.mean())
+        assert np.exp(-state.thresholds).sum() <= case.delta * (1 + 1e-12)
         if compare:
-            same_tables(twin, state, constants)
+            same_tables(twin, state)
             k, j = picks.integers(K, size=2).tolist()
             if k != j and min(known.n for arm in (k, j) for known in twin.known[arm]) >= 2:
                 same_evidence(twin, state, constants, k, j)
+            k = question.arm
+            fresh = state.marks[k] == scout_tabular.mark_of(state, k) and state.counters[scout_tabular.LEFT] == 0
+            fresh = fresh and state.counters[scout_tabular.CURSOR] >= K * constants.first_pulls and not session.open
+            if fresh and state.status[k] == UNDECIDED and twin.there(k) and (before == state.status).all():
+                same_look(twin, state, constants, k)
+                looked_at += 1
             gone = eliminated(state.status)
             open_arms = [k for k in undecided(state.status) if twin.there(k)]
-            if any(not twin.may_eliminate(k, gone) and not twin.may_accept(k, gone) for k in open_arms):
+            if any(not twin.may_eliminate(k, gone, 0.003) and not twin.may_accept(k, gone, 0.003) for k in open_arms):
                 overdue = t
             assert t - overdue <= 0.1 * t + 2 * K
     assert session.done or not case.finishes
     assert (state.status != UNDECIDED).any() or not case.finishes
-    assert clear >= 0.7 * compared or not case.finishes  # or the comparison of the arms would say little
+    assert looked_at > 0 or not case.finishes or case.batch > 1 or K == 1
     session.judge_again()
     same_verdicts(twin, state.status)
     for k, rival in enumerate(session.verdicts().rival):
@@ -584,7 +616,7 @@ def test_robust_scout_gives_verdicts_that_its_twin_proves(case: LinearCase) -> N
     alone = Case("", means, case.eps, case.sigma, 0, known=case.known, delta=half.delta)
     twin = NaiveRobustScout(tabular_twin(alone, constants.tabular), linear_twin(half, constants.linear))
     assert twin.measured.by_pilot == 0
-    np.testing.assert_allclose(twin.measured.thresholds, constants.tabular.thresholds, rtol=1e-12)
+    np.testing.assert_allclose(twin.measured.thresholds, state.tabular.thresholds, rtol=1e-12)
     assert twin.modelled.threshold == pytest.approx(constants.linear.threshold, rel=1e-12)
     noise = np.random.default_rng(4)
     n_modelled = 0

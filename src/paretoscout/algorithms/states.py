@@ -18,7 +18,19 @@ from ..kernels.decisions import UNDECIDED
 #: What an array of whole numbers holds, by its name. What each role allows: see `check_state`.
 ROLES: dict[str, tuple[str, ...]] = {
     "arm": (
-        *("active", "beaten_by", "best", "blocker", "first", "first_arms", "front", "leaders", "members", "nearest"),
+        *(
+            "active",
+            "beaten_by",
+            "best",
+            "blocker",
+            "champions",
+            "first",
+            "first_arms",
+            "front",
+            "leaders",
+            "members",
+            "nearest",
+        ),
         *("pivots", "rival", "scratch", "second", "standing", "worst"),
     ),
     "code": (*("excused", "on_front", "piloted", "presence", "rejected", "route", "sigma_bounded", "status"),),
@@ -32,6 +44,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "metric": ("metric_of", "tried"),
     "sample": ("pool_before", "pool_cursor", "pool_last", "pool_next", "pool_start"),
     "pair": ("n_listed",),
+    "place": ("heap", "position"),
 }
 _role_of = {name: role for role, names in ROLES.items() for name in names}
 _declared: dict[type, Mapping[str, str | tuple[str, ...]]] = {}

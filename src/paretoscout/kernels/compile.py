@@ -56,6 +56,11 @@ def kernel(function: F) -> F:
     return _compile(function, NO_COUNTING)
 
 
+def short_kernel(function: F) -> F:
+    """Compile a function into whoever calls it: a call would hand over all arrays of a state, which costs more."""
+    return _compile(function, {**NO_COUNTING, "forceinline": True})
+
+
 def allocating_kernel(function: F) -> F:
     """Compile a function that may make arrays and return them; otherwise like `kernel`."""
     return _compile(function, {})

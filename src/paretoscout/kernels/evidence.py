@@ -85,7 +85,6 @@ def log_evidence_above(
     sigma_j: float,
     rhos: FloatArray,
     log_weights: FloatArray,
-    at_least: float,
 ) -> float:
     """Log e-value against "the mean of arm i is not above that of arm j", from means that differ by `difference`.
 
@@ -93,21 +92,12 @@ def log_evidence_above(
 
         log w - 1/2 log((1 + n_i / rho)(1 + n_j / rho)) + min_u [g(u / sqrt(v_i)) + g((difference - u) / sqrt(v_j))]
 
-    An arm without noise has no factor: all of the difference is the other's. The minimum is at most
-    difference^2 / (2 (v_i + v_j)) + log 4. Where even that stays below `at_least` the bound is returned instead: such
-    evidence decides nothing, and costs a tenth.
+    An arm without noise has no factor: all of the difference is the other's. `kernels/split.py` is thirty times faster.
     """
-    if difference <= 0.0 or n_i == 0.0 or n_j == 0.0:
+    if difference < 0.0 or n_i == 0.0 or n_j == 0.0:
         return -np.inf
     if sigma_i == 0.0 and sigma_j == 0.0:
-        return np.inf
-    bound = -np.inf
-    for r in range(rhos.shape[0]):
-        variance = variance_at(n_i, sigma_i, rhos[r]) + variance_at(n_j, sigma_j, rhos[r])
-        price = log_weights[r] - half_log(n_i, sigma_i, rhos[r]) - half_log(n_j, sigma_j, rhos[r])
-        bound = log_sum(bound, price + 0.5 * difference * difference / variance + _LOG_4)
-    if bound < at_least:
-        return bound
+        return np.inf if difference > 0.0 else -np.inf
     total = -np.inf
     for r in range(rhos.shape[0]):
         price = log_weights[r] - half_log(n_i, sigma_i, rhos[r]) - half_log(n_j, sigma_j, rhos[r])

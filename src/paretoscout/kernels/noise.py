@@ -12,17 +12,19 @@ import numpy as np
 
 from .algebra import solve
 from .arrays import FloatArray
-from .compile import kernel
+from .compile import kernel, short_kernel
 from .evidence import (
     FEW_VALUES,
+    half_log,
     log_bernstein,
     log_bernstein_above,
     log_evidence_above,
-    log_sum,
     log_surprise,
     log_surprise_above,
     log_t_mixture,
+    variance_at,
 )
+from .split import log_evidence_by_table, spread_of
 
 # What is known of the noise of a metric.
 SIGMA, NORMAL, BOUNDS = 0, 1, 2
@@ -51,19 +53,21 @@ def count_in(state: Any, constants: Any, arm: int, metric: int, value: float) ->
         state.centres[arm, metric] = value
     state.sums[arm, metric] += value - state.centres[arm, metric]
     state.means[arm, metric] = state.centres[arm, metric] + state.sums[arm, metric] / n
-    if n > 1.0:
+    if n > 1.0 and constants.noise[metric] == NORMAL:
         state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
+
+
+@short_kernel
+def variance_of(state: Any, constants: Any, arm: int, metric: int) -> float:
+    """The variance of one observation: sigma^2 where it is known, else an estimate, by which pairs are ranked."""
     if constants.noise[metric] == SIGMA:
-        variance = constants.sigma[arm, metric] ** 2
-    elif constants.noise[metric] == NORMAL:
-        variance = state.squares[arm, metric] / n
-    else:  # never zero, as the evidence is not
-        variance = state.spreads[arm, metric] * constants.ranges[metric] ** 2 / n
-    pays = variance > 0.0 or constants.noise[metric] != SIGMA
-    for r in range(constants.log_weights.shape[0]):
-        rho = constants.rhos[metric, r]
-        state.half_logs[arm, metric, r] = 0.5 * math.log(1.0 + n / rho) if pays else 0.0
-        state.variances[arm, metric, r] = variance * (n + rho) / (n * n)
+        return constants.sigma[arm, metric] ** 2
+    n = state.counts[arm, metric]
+    if n == 0.0:
+        return np.inf
+    if constants.noise[metric] == NORMAL:
+        return state.squares[arm, metric] / n
+    return state.spreads[arm, metric] * constants.ranges[metric] ** 2 / n  # never zero, as the evidence is not
 
 
 @kernel
@@ -75,32 +79,43 @@ def says_nothing(state: Any, constants: Any, arm: int, metric: int) -> bool:
 
 
 @kernel
-def evidence_bound(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
-    """A bound from above on `pair_evidence`, from what is kept per arm; below zero where i looks worse.
+def ranked_evidence(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
+    """Log evidence that the mean of i is above that of j if they differ by that, to rank pairs by.
 
-    Sigma known: the two-sided bound of `log_evidence_above`. Short, so that it is inlined: a call would hand over all
-    arrays of the state.
+    Below zero where i looks worse. Sigma known: the evidence itself. Else a bound on it from above.
     """
-    if state.counts[i, metric] == 0.0 or state.counts[j, metric] == 0.0:
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    if n_i == 0.0 or n_j == 0.0:
         return -np.inf
     if constants.noise[metric] != SIGMA:
         return bound_by_splits(state, constants, i, j, metric, difference)
-    if difference <= 0.0:
-        variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
-        return -0.5 * difference * difference / variance if variance > 0.0 else -np.inf
-    if constants.sigma[i, metric] == 0.0 and constants.sigma[j, metric] == 0.0:
-        return np.inf
-    total = -np.inf
-    for r in range(constants.log_weights.shape[0]):
-        variance = state.variances[i, metric, r] + state.variances[j, metric, r]
-        price = constants.log_weights[r] - state.half_logs[i, metric, r] - state.half_logs[j, metric, r]
-        total = log_sum(total, price + 0.5 * difference * difference / variance)
-    return total + math.log(4.0)
+    if difference > 0.0:
+        return known_evidence(state, constants, i, j, metric, difference)
+    spread = constants.sigma[i, metric] ** 2 * spread_of(constants.by_count, constants.rhos, n_i, metric, 0)
+    spread += constants.sigma[j, metric] ** 2 * spread_of(constants.by_count, constants.rhos, n_j, metric, 0)
+    if spread == 0.0:
+        return -np.inf
+    # below what no difference says by as much as a difference is above it
+    return known_evidence(state, constants, i, j, metric, 0.0) - 0.5 * difference * difference / spread
+
+
+@kernel
+def known_evidence(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
+    """Log e-value, sigma known, of two means that differ by so much."""
+    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    sigma_i, sigma_j = constants.sigma[i, metric], constants.sigma[j, metric]
+    rhos, log_weights = constants.rhos, constants.log_weights
+    if n_i == 0.0 or n_j == 0.0:
+        return -np.inf
+    if sigma_i == 0.0 or sigma_j == 0.0:
+        return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos[metric], log_weights)
+    by_count, table = constants.by_count, constants.split_table
+    return log_evidence_by_table(difference, n_i, n_j, sigma_i, sigma_j, metric, rhos, log_weights, by_count, table)
 
 
 @kernel
 def bound_by_splits(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
-    """`evidence_bound` where sigma is unknown: the least over some ways to share the difference between the arms."""
+    """A bound from above on the evidence where sigma is unknown: the least over some ways to share the difference."""
     if says_nothing(state, constants, i, metric) or says_nothing(state, constants, j, metric):
         return -np.inf
     noise, size = constants.noise[metric], abs(difference)
@@ -113,8 +128,10 @@ def bound_by_splits(state: Any, constants: Any, i: int, j: int, metric: int, dif
         scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
     # the mean of i is not below its bound
     most = size if noise == NORMAL else min(size, state.means[i, metric] - constants.lows[metric])
-    variance = state.variances[i, metric, 0] + state.variances[j, metric, 0]
-    u = min(most, size * state.variances[i, metric, 0] / variance if variance > 0.0 else 0.5 * size)
+    rho = constants.rhos[metric, 0]
+    spread_i = variance_of(state, constants, i, metric) * (n_i + rho) / (n_i * n_i)
+    spread = spread_i + variance_of(state, constants, j, metric) * (n_j + rho) / (n_j * n_j)
+    u = min(most, size * spread_i / spread if spread > 0.0 else 0.5 * size)
     value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
     if n_i < FEW:  # its variance may look small by chance: it may be all that is off
         rest = size - most
@@ -152,24 +169,25 @@ def value_of_split(
 
 
 @kernel
-def pair_evidence(state: Any, constants: Any, i: int, j: int, metric: int, shift: float, at_least: float) -> float:
-    """Log evidence that the mean of i plus `shift` is above that of j; where below `at_least`, a bound on it."""
+def pair_evidence(state: Any, constants: Any, i: int, j: int, metric: int, shift: float) -> float:
+    """Log evidence that the mean of i plus `shift` is above that of j; where below 0, it may be a mere bound."""
     difference = state.means[i, metric] + shift - state.means[j, metric]
     if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
         return -np.inf  # of equal means, rounding may leave one above the other
+    if constants.noise[metric] == SIGMA:
+        return known_evidence(state, constants, i, j, metric, difference)
     if says_nothing(state, constants, i, metric) or says_nothing(state, constants, j, metric):
         return -np.inf
     n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    rhos, log_weights = constants.rhos[metric], constants.log_weights
-    if constants.noise[metric] == SIGMA:
-        sigma_i, sigma_j = constants.sigma[i, metric], constants.sigma[j, metric]
-        return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos, log_weights, at_least)
-    bound = evidence_bound(state, constants, i, j, metric, difference)
-    if bound < at_least:
+    if n_i == 0.0 or n_j == 0.0:
+        return -np.inf
+    bound = bound_by_splits(state, constants, i, j, metric, difference)
+    if bound < 0.0:
         return bound
     if constants.noise[metric] == NORMAL:
         variance_i, variance_j = state.squares[i, metric] / n_i, state.squares[j, metric] / n_j
-        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, log_weights)
+        rhos = constants.rhos[metric]
+        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, constants.log_weights)
     unit = constants.ranges[metric]
     place = (state.means[i, metric] - constants.lows[metric]) / unit  # of the mean of i between the bounds
     spread_i, spread_j = state.spreads[i, metric], state.spreads[j, metric]
@@ -182,7 +200,7 @@ def pair_evidence(state: Any, constants: Any, i: int, j: int, metric: int, shift
 def radius(state: Any, constants: Any, k: int, metric: int) -> float:
     """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
     n = state.counts[k, metric]
-    needed = constants.thresholds[k] + math.log(state.counts.shape[1])
+    needed = state.thresholds[k] + math.log(state.counts.shape[1])
     narrowest = np.inf
     if n == 0.0 or says_nothing(state, constants, k, metric):
         return narrowest
@@ -194,11 +212,14 @@ def radius(state: Any, constants: Any, k: int, metric: int) -> float:
             narrowest = min(narrowest, constants.ranges[metric] * min(1.0, exponent / (rate * n)))
         return narrowest
     for r in range(constants.log_weights.shape[0]):
-        exponent = needed - constants.log_weights[r] + state.half_logs[k, metric, r]
+        rho = constants.rhos[metric, r]
         if constants.noise[metric] == SIGMA:
-            narrowest = min(narrowest, math.sqrt(2.0 * exponent * state.variances[k, metric, r]))
+            sigma = constants.sigma[k, metric]
+            exponent = needed - constants.log_weights[r] + half_log(n, sigma, rho)
+            narrowest = min(narrowest, math.sqrt(2.0 * exponent * variance_at(n, sigma, rho)))
         elif n > 1.0:
-            kappa = constants.rhos[metric, r] / (n + constants.rhos[metric, r])
+            exponent = needed - constants.log_weights[r] + 0.5 * math.log(1.0 + n / rho)
+            kappa = rho / (n + rho)
             grown = math.exp(min(2.0 * exponent / n, 700.0))  # what (s^2 + u^2) / (s^2 + kappa u^2) must reach
             if kappa * grown < 1.0:
                 square = state.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)

@@ -16,12 +16,12 @@ from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.decisions import DOMINATED, DOUBTFUL, GONE, UNDECIDED
 from ...kernels.evidence import log_evidence_along
 from ...kernels.noise import BOUNDS, pair_evidence
-from ..contract import RESERVE
 from . import linear as scout_linear
 from . import tabular as scout_tabular
 from .linear import LinearScoutConstants, LinearScoutState
+from .pilots import pilots_are_in, share_against
 from .robust import RobustScoutConstants, RobustScoutState
-from .tabular import THERE_WHEN_IT_CAME, ScoutConstants, ScoutState
+from .tabular import ScoutConstants, ScoutState
 
 #: The lead of j over k, and its lower and upper end, each (L,).
 Interval = tuple[FloatArray, FloatArray, FloatArray]
@@ -57,9 +57,9 @@ def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: in
     measured = (state.counts[k] > 0.0) & (state.counts[j] > 0.0)
     lead = np.where(measured, state.means[j] - state.means[k], np.nan)
     low, high = np.full(L, -np.inf), np.full(L, np.inf)
-    if not scout_tabular.pilots_are_in(state, constants, k):  # no verdict on k before
+    if not pilots_are_in(state, constants, k):  # no verdict on k before
         return lead, low, high
-    to_beat = constants.thresholds[k] - math.log(shares_against(state, constants, k)[j])
+    to_beat = state.thresholds[k] - math.log(shares_against(state, constants, k)[j])
     to_escape = needed_to_escape(state, constants, k, j)
     for metric in np.flatnonzero(measured).tolist():
         low[metric] = lead[metric] - least_lead(state, constants, j, k, metric, to_beat)
@@ -73,7 +73,7 @@ def least_lead(state: ScoutState, constants: ScoutConstants, i: int, j: int, met
     lead = float(state.means[i, metric] - state.means[j, metric])
 
     def suffices(other: float) -> bool:
-        return bool(pair_evidence(state, constants, i, j, metric, other - lead, 0.0) >= needed)
+        return bool(pair_evidence(state, constants, i, j, metric, other - lead) >= needed)
 
     most = 1.0
     while not suffices(most):
@@ -90,11 +90,11 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
     as it is in the verdict, but never below what it would need if there were no others: so far it holds on its own.
     """
     L = len(constants.eps)
-    alone = float(constants.thresholds[k] - scout_tabular.log_share_to_escape(state, constants, j))
+    alone = float(state.thresholds[k] - scout_tabular.log_share_to_escape(state, constants, j))
     needed = np.full(L, alone + math.log(L))
     if constants.e_values and L > 1:
         evidence = np.array(
-            [pair_evidence(state, constants, k, j, metric, constants.eps[metric], 0.0) for metric in range(L)]
+            [pair_evidence(state, constants, k, j, metric, constants.eps[metric]) for metric in range(L)]
         )
         evidence[evidence <= 0.0] = -np.inf
         most = int(evidence.argmax())
@@ -106,19 +106,10 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
 
 def shares_against(state: ScoutState, constants: ScoutConstants, k: int) -> FloatArray:
     """Return the weight of each arm in the sum that eliminates k (`scout_tabular.against`)."""
-    K = len(state.pulls)
-    state = state._replace(pilot_scale=state.pilot_scale.copy())  # scratch of the state, which is left as it is
-    before = constants.entered <= constants.entered[k]
-    before[k] = False
-    shares = np.where(before, (1.0 - constants.by_pilot) / max(1, before.sum()), 0.0)
-    if scout_tabular.scale_pilots(state, constants, k):
-        leads = np.array([scout_tabular.pilot_lead(state, constants, j, k) if before[j] else -np.inf for j in range(K)])
-        if before.any():
-            shares += constants.by_pilot * np.exp(leads - np.logaddexp.reduce(leads))
-    later = constants.entered - constants.entered[k]
-    return np.where(
-        later > 0, RESERVE * 0.5 ** np.maximum(later, 0) / constants.companions, THERE_WHEN_IT_CAME * shares
-    )
+    state = state._replace(norms=state.norms.copy())  # a cache of the state, which is left as it is
+    champions = set(state.champions[constants.entered[k]].tolist())
+    shares = [share_against(state, constants, j, k, j in champions) if j != k else 0.0 for j in range(len(state.pulls))]
+    return np.array(shares)
 
 
 def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
@@ -128,7 +119,10 @@ def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Riv
     measured: BoolArray = np.any(state.counts > 0.0, axis=1)
     return nearest_of(
         rivals_of(k, state.status, state.presence, measured),
-        lambda j: (scout_tabular.escape(state, constants, k, j), float(state.escapes[k, j])),
+        lambda j: (
+            scout_tabular.escape(state, constants, k, j),
+            scout_tabular.escapes(state, constants, k, j),
+        ),
         lambda j: float((state.means[j] - state.means[k] - constants.eps).min()),
     )
 
@@ -139,17 +133,17 @@ def beaten_by(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
     ahead = (state.means > state.means[k]).all(axis=1)
     evidence = {}
     for j in np.flatnonzero(ahead & (state.presence <= DOUBTFUL)).tolist():
-        of_metrics = [pair_evidence(state, constants, j, k, i, 0.0, 0.0) for i in range(len(constants.eps))]
+        of_metrics = [pair_evidence(state, constants, j, k, i, 0.0) for i in range(len(constants.eps))]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
     named = int(state.beaten_by[k])
-    if not evidence or evidence.get(named, -np.inf) >= constants.thresholds[k]:
+    if not evidence or evidence.get(named, -np.inf) >= state.thresholds[k]:
         return [(named, 1.0)] if named >= 0 else []
     ranked = sorted(evidence, key=lambda j: -evidence[j])
     if not constants.e_values:  # of p-values the best one counts
         return [(ranked[0], 1.0)]
     together = np.logaddexp.accumulate([evidence[j] for j in ranked])
-    enough = min(float(constants.thresholds[k]), float(together[-1]) + math.log(NEARLY_ALL))
+    enough = min(float(state.thresholds[k]), float(together[-1]) + math.log(NEARLY_ALL))
     n = int((together < enough).sum()) + 1
     return [(j, math.exp(evidence[j] - together[n - 1])) for j in ranked[:n]]
 
@@ -237,11 +231,11 @@ def escape_by_model(state: LinearScoutState, constants: LinearScoutConstants, k:
 
 
 def is_measured(state: RobustScoutState, k: int, j: int) -> bool | None:
-    """Whether what the verdict on k takes from the pair is measured, or by the model; None: that is open."""
+    """Whether what the verdict on k takes from the pair is measured, or by the model; None: that is open, or either."""
     if state.rejected[0] == 1 or state.survives[k] == np.inf:
         return True
     if state.linear.status[k] != DOMINATED and state.escaped[k, j]:
-        return True
+        return None  # it was measured once, and may have been forgotten by now, where the model shows it
     return None if state.linear.status[k] == UNDECIDED else False
 
 
@@ -275,7 +269,7 @@ def nearest_robust(state: RobustScoutState, constants: RobustScoutConstants, k: 
         return nearest_linear(linear, constants.linear, k)
 
     def evidence(j: int) -> tuple[float]:
-        by_samples = scout_tabular.escape(tabular, constants.tabular, k, j) - constants.tabular.thresholds[k]
+        by_samples = scout_tabular.escape(tabular, constants.tabular, k, j) - tabular.thresholds[k]
         by_model = escape_by_model(linear, constants.linear, k, j) - constants.linear.threshold
         measured = is_measured(state, k, j)
         return (float(max(by_samples, by_model) if measured is None else by_samples if measured else by_model),)

@@ -110,8 +110,9 @@ def look_again(state: RobustScoutState, constants: RobustScoutConstants, k: int)
         scout_linear.look_again(linear, constants.linear, k)
     elif linear.rival[k] >= 0:
         j = linear.rival[k]
-        progress = max(tabular.beats[k, j], tabular.escapes[k, j])
-        linear.progress[k] = progress + constants.linear.threshold - constants.tabular.thresholds[k]
+        beaten = scout_tabular.beats(tabular, constants.tabular, k, j)
+        progress = max(beaten, scout_tabular.escapes(tabular, constants.tabular, k, j))
+        linear.progress[k] = progress + constants.linear.threshold - tabular.thresholds[k]
 
 
 @kernel
@@ -192,9 +193,9 @@ def adopt_measured(state: RobustScoutState) -> None:
 @kernel
 def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
-    threshold = constants.tabular.thresholds[k]
+    threshold = state.tabular.thresholds[k]
     for j in range(state.linear.pulls.shape[0]):
-        if j != k and not state.escaped[k, j] and state.tabular.escapes[k, j] >= threshold:
+        if j != k and not state.escaped[k, j]:
             state.escaped[k, j] = scout_tabular.escape(state.tabular, constants.tabular, k, j) >= threshold
         # an arm that measurements eliminate may be forgotten, even if the model accepted it before
         state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
@@ -205,12 +206,16 @@ def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k
     """Turn to measuring the pair that decides k itself, where that is closer to a verdict or the model gives none."""
     linear, tabular = state.linear, state.tabular
     j = linear.rival[k]
-    lead = constants.linear.threshold - constants.tabular.thresholds[k]
-    best = tabular.best[k]
-    if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or tabular.beats[k, best] > tabular.escapes[k, j]):
-        measured, rival = tabular.beats[k, best] + lead, best
+    lead = constants.linear.threshold - tabular.thresholds[k]
+    best, beaten, escaped = tabular.best[k], -np.inf, -np.inf
+    if best >= 0 and linear.status[best] != DOMINATED:
+        beaten = scout_tabular.beats(tabular, constants.tabular, k, best)
+    if j >= 0:
+        escaped = scout_tabular.escapes(tabular, constants.tabular, k, j)
+    if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or beaten > escaped):
+        measured, rival = beaten + lead, best
     elif j >= 0:
-        measured, rival = tabular.escapes[k, j] + lead, j
+        measured, rival = escaped + lead, j
     else:
         return
     if measured > linear.progress[k] or (linear.progress[k] <= 0.0 and scout_linear.allows_misfit(constants.linear)):

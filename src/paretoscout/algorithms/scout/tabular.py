@@ -1,4 +1,9 @@
-"""Scout for arms that have nothing to do with one another: each arm is judged by its own samples."""
+"""Scout for arms that have nothing to do with one another: each arm is judged by its own samples.
+
+All that is kept grows with the number of arms, never with that of pairs. A heap has the most ambiguous arm on top, a
+tree (`tree.py`) finds the two rivals that matter to an arm, and first samples (`pilots.py`) settle who may spend how
+much.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidInput
-from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.arrays import BoolArray, FloatArray, IntArray, SmallInts
 from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import (
     DOMINATED,
@@ -20,16 +24,50 @@ from ...kernels.decisions import (
     cost_of,
     is_there,
     margin,
-    verdicts_of_those_there,
 )
 from ...kernels.dispatch import NO_TICKET, Verdicts
-from ...kernels.evidence import (
-    FEW_VALUES,
-    log_sum,
-    note_value,
+from ...kernels.evidence import FEW_VALUES, log_sum, note_value
+from ...kernels.heap import push, remove, set_key
+from ...kernels.noise import (
+    BOUNDS,
+    NORMAL,
+    SIGMA,
+    count_in,
+    pair_evidence,
+    radius,
+    ranked_evidence,
+    says_nothing,
+    variance_of,
 )
-from ...kernels.noise import BOUNDS, NORMAL, SIGMA, count_in, evidence_bound, pair_evidence, radius
-from ..contract import RESERVE, Accepts, Kernels, Setup
+from ...kernels.split import prices_by_count, split_table
+from ..contract import RESERVE, Accepts, Kernels, Setup, shares_of
+from .pilots import (
+    BUDGET_BY_PILOT,
+    BY_PILOT,
+    N_CHAMPIONS,
+    count_unpiloted,
+    directions,
+    list_if_few,
+    note_pilot,
+    pilots_are_in,
+    share_against,
+)
+from .tree import (
+    SMALL,
+    Tree,
+    build,
+    can_beat,
+    empty_tree,
+    find_best,
+    find_worst,
+    height_of,
+    largest_term,
+    must_be_escaped,
+    note_change,
+    note_leaving,
+    prepare,
+    surely_escaped,
+)
 
 #: Scales of the mixture: the largest is 16 sigma^2 / eps^2 samples, with the median of the arms' sigmas that are not 0
 #: (4096 where eps is 0, 1024 where sigma is unknown), each next an eighth.
@@ -37,24 +75,45 @@ N_SCALES = 4
 SCALE_WEIGHTS = (0.3, 0.3, 0.25, 0.15)
 #: Rates of the mixture for outcomes with bounds, evenly weighted.
 RATES = tuple(0.8 / 2.0**r for r in range(10))
-#: How evidence against an arm is shared among those that might dominate it: so much goes to those there when it came,
-#: by their pilots or evenly; RESERVE / 2^r to those of the r-th addition after it. Never renormalised.
-THERE_WHEN_IT_CAME = 0.9
-BY_PILOT = 0.8
 #: An arm has to be escaped with this share of what its rival may spend; doubtful ones share RESERVE.
 TO_ESCAPE = 0.95
 #: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
 MOST_WEIGHT_WITH_PILOT = 0.95
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
-#: Pairs of arms are kept in matrices.
-MOST_ARMS = 5000
+#: The arm that is measured is measured so many times in a row, as a share of its samples, ...
+BATCH = 0.03
+#: ... but for no more than this share of what seems to be lacking.
+BATCH_OF_LACKING = 0.25
+#: From this share of the threshold on the verdict with more evidence is the nearer one; before, that which seems to
+#: lack fewer samples: evidence below 0 is mostly price, and says nothing of what is to come.
+TELLING = 0.5
+#: What lacks is worked out as if differences were larger than they look by so many deviations, and thresholds higher.
+HOPE = 1.0
+PRICE = 3.0
+#: All arms are looked at again after so many more samples, as a share of them; with MANY arms, more.
+REFRESH_AFTER = 0.05
+REFRESH_MANY_AFTER = 0.25
+MANY = 5000
+#: The tree is built again after so many more samples, as a share, or when so many of its arms stand no more.
+BUILD_AFTER = 0.1
+BUILD_AT_LOSS = 0.25
+#: How often the most ambiguous arm is looked for after a sample, while what is known of it is out of date.
+LOOKS = 8
+#: A champion whose evidence is so far below what is needed that it cannot make a difference is left out of the sum.
+NO_DIFFERENCE = 6.0
+LOG_16 = math.log(16.0)
+#: Keys of arms of which nothing can be said: they come first, or last if they have had their part. Others lie between.
+FIRST, LAST = -1e12, 1e12
 
 
 class ScoutConstants(NamedTuple):
     eps: FloatArray  # (L,)
+    delta: float
     noise: IntArray  # (L,) what is known of it: SIGMA, NORMAL or BOUNDS
     sigma: FloatArray  # (K, L) where it is known
+    usual: FloatArray  # (L,) the median sigma
+    noisiest: FloatArray  # (L,) the largest squared sigma
     exact: BoolArray  # (L,) whether a number that never varied is certain
     lows: FloatArray  # (L,) the lowest outcome, where there are bounds
     ranges: FloatArray  # (L,) what lies between the bounds
@@ -64,53 +123,74 @@ class ScoutConstants(NamedTuple):
     by_pilot: float  # how much of the evidence is shared by the pilots; 0: there are none
     first_pulls: int  # samples of each arm before there is anything to compare
     cost: FloatArray  # (K,) of a sample, on average 1
-    noisiness: FloatArray  # (K,) squared sigma over that of the noisiest arm
     rhos: FloatArray  # (L, R) scales of the mixture
     log_weights: FloatArray  # (R,)
-    thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
-    log_doubtful: FloatArray  # (K,) log of the share with which an arm is escaped while it is doubtful
+    by_count: FloatArray  # (4096, L, R, 3) see kernels/split.py
+    split_table: FloatArray  # (241, 91)
+    directions: FloatArray  # (64, L) in which champions lead
     entered: IntArray  # (K,) with which addition the arm came
-    companions: FloatArray  # (K,) how many arms came with it, itself among them
+    companions: FloatArray  # (A,) how many arms came with each addition
+    shares: FloatArray  # (A,) what of delta each of these has, if all have the same
     regret_weight: float
     no_ticket: FloatArray = NO_TICKET
 
 
 class ScoutState(NamedTuple):
-    presence: IntArray  # (K,) whether the arm is there
+    presence: SmallInts  # (K,) whether the arm is there
     pulls: IntArray  # (K,) samples taken of each arm
-    pilot_scale: FloatArray  # (L,) by which pilots are compared; scratch
-    pilot: FloatArray  # (K, L) the first observation of each arm and metric: no evidence, but a hint who dominates
-    piloted: IntArray  # (K, L) 1 where there is one
+    pilot: FloatArray  # (K, L) the first observation of each arm and metric: no evidence; NaN: there is none
+    unpiloted: IntArray  # (A, 2) arms of each addition without pilots: those that are there, and all
+    pilot_scale: FloatArray  # (A, L) how much the pilots differ of all that came no later
+    champions: SmallInts  # (A, C) those who lead in the pilots among all that came no later; -1: no more
+    norms: FloatArray  # (K,) by which shares by pilots are divided; NaN: not worked out yet
+    thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
     counts: FloatArray  # (K, L) observations after the pilot
     centres: FloatArray  # (K, L) the first of them
     sums: FloatArray  # (K, L) the sums of their distances to the first
     means: FloatArray  # (K, L) their means
-    squares: FloatArray  # (K, L) sums of their squared distances to the mean
-    spreads: FloatArray  # (K, L) the same, each to the mean before it, in units of the range; where there are bounds
+    squares: FloatArray  # (K or 0, L) sums of their squared distances to the mean; where the noise is NORMAL
+    spreads: FloatArray  # (K or 0, L) the same, each to the mean before it, in units of the range; where it has BOUNDS
     seen: FloatArray  # (L, 6) distinct values, while there are few
     n_seen: IntArray  # (L,) how many
-    half_logs: FloatArray  # (K, L, R) 1/2 log(1 + n / rho)
-    variances: FloatArray  # (K, L, R) sigma^2 (n + rho) / n^2; an estimate where sigma is unknown
-    beats: FloatArray  # (K, K) row k, column j: bound on the log evidence that j is better than k in every metric
-    escapes: FloatArray  # (K, K) row k, column j: bound on `escape`, that j is not better than k by eps everywhere
-    best: IntArray  # (K,) the j with the largest entry of `beats`
-    worst: IntArray  # (K,) the j with the smallest entry of `escapes`
-    gaps: FloatArray  # (K,) estimated gaps as of the last refresh
-    test_at: IntArray  # (K,) total number of samples before which the arm is not tested again
-    status: IntArray  # (K,)
-    beaten_by: IntArray  # (K,)
-    counters: IntArray  # (3,) samples in all, undecided arms, samples at the next refresh of gaps
+    best: SmallInts  # (K,) who beats the arm most clearly, as of the last look; -1: nobody
+    worst: SmallInts  # (K,) whom it escapes least clearly, as of the last look
+    route: SmallInts  # (K,) ESCAPES or BEATEN: the verdict that seems nearer
+    keys: FloatArray  # (K,) evidence for it less the threshold, as of the last look; least first
+    marks: IntArray  # (K,) what tells that the last look is out of date
+    heap: SmallInts  # (K,) the undecided arms that are there, by their keys
+    position: SmallInts  # (K,) of each of them in the heap
+    gaps: FloatArray  # (K,) estimated gaps as of the last look
     mean_gap: FloatArray  # (1,)
+    test_at: IntArray  # (K,) total number of samples before which the arm is not tested again
+    status: SmallInts  # (K,)
+    beaten_by: SmallInts  # (K,)
+    tree: Tree
+    counters: IntArray  # (11,) see below
 
 
-TOTAL, N_UNDECIDED, REFRESH_AT = 0, 1, 2
+ESCAPES, BEATEN = 0, 1
+(
+    TOTAL,  # samples in all
+    N_UNDECIDED,  # arms in the heap
+    N_THERE,  # arms that are there
+    N_DOUBTFUL,
+    REFRESH_AT,  # total number of samples at the next look at all arms
+    BUILD_AT,  # ... at which the tree is built again
+    N_LEFT,  # arms of the tree that stand no more
+    CURSOR,  # up to here all arms have their first samples
+    CURRENT,  # the arm that is measured several times in a row
+    IN_QUESTION,  # the arm for which that is done
+    LEFT,  # how many times it is still to be asked for
+) = range(11)
+ROLES = ("count", "arms", "arms", "arms", "count", "count", "arms", "count", "arm", "arm", "count")
 
 
 def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[ScoutState, ScoutConstants]:
-    """Fix the scales before the data, and start with every arm undecided."""
+    """Fix the scales before the data, and start with every arm undecided.
+
+    Without pilots nobody has to be measured first: that is for whoever chooses arms.
+    """
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
-    if K > MOST_ARMS:
-        raise InvalidInput(f"number of arms of algorithm 'scout' must be at most {MOST_ARMS}, got {K}")
     bounds = np.tile([-np.inf, np.inf], (L, 1)) if setup.bounds is None else setup.bounds
     sigma = np.full((K, L), np.nan) if setup.sigma is None else setup.sigma
     told = ~np.isnan(sigma[0])
@@ -122,15 +202,21 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         top = np.where((setup.eps > 0) & (usual > 0), 16.0 * (usual / setup.eps) ** 2, np.where(told, 4096.0, 1024.0))
-        noisiness = np.where(sigma.max(axis=0) > 0.0, (sigma / sigma.max(axis=0)) ** 2, 1.0).mean(axis=1)
-        thresholds = -np.log(setup.shares * setup.delta)
-        log_doubtful = np.log(RESERVE * setup.shares)
+    rhos = top[:, None] / 8.0 ** np.arange(R)
     unknown = bool((noise == NORMAL).any())
+    first = pilots
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
+    companions = np.bincount(setup.entered)
+    n_additions = len(companions)
+    shares = np.ones(n_additions)
+    shares[setup.entered] = shares_of(setup.entered)
     constants = ScoutConstants(
         eps=setup.eps.copy(),
+        delta=setup.delta,
         noise=noise.astype(np.int64),
         sigma=sigma,
+        usual=usual,
+        noisiest=sigma.max(axis=0) ** 2,
         exact=setup.exact.copy(),
         lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
         ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
@@ -138,45 +224,59 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         log_rate_weights=np.full(len(RATES), -math.log(len(RATES))),
         e_values=not unknown,
         by_pilot=BY_PILOT if pilots else 0.0,
-        first_pulls=1 + pilots + unknown,
+        first_pulls=1 + pilots + unknown if first else 0,
         cost=setup.cost / setup.cost.mean(),
-        noisiness=noisiness,
-        rhos=top[:, None] / 8.0 ** np.arange(R),
+        rhos=rhos,
         log_weights=np.log(SCALE_WEIGHTS),
-        thresholds=thresholds,
-        log_doubtful=log_doubtful,
+        by_count=prices_by_count(rhos),
+        split_table=split_table(),
+        directions=directions(L),
         entered=setup.entered.copy(),
-        companions=np.bincount(setup.entered)[setup.entered].astype(float),
+        companions=companions.astype(float),
+        shares=shares,
         regret_weight=regret_weight,
     )
+    thresholds = -np.log(shares[setup.entered] * setup.delta)
     state = ScoutState(
-        presence=np.full(K, PRESENT, np.int64),
+        presence=np.full(K, PRESENT, np.int8),
         pulls=np.zeros(K, np.int64),
-        pilot_scale=np.zeros(L),
-        pilot=np.zeros((K, L)),
-        piloted=np.zeros((K, L), np.int64),
+        pilot=np.full((K, L), np.nan),
+        unpiloted=np.zeros((n_additions, 2), np.int64),
+        pilot_scale=np.zeros((n_additions, L)),
+        champions=np.full((n_additions, min(K, N_CHAMPIONS)), -1, np.int32),
+        norms=np.full(K, np.nan),
+        thresholds=thresholds - (math.log(1.0 - BUDGET_BY_PILOT) if pilots else 0.0),
         counts=np.zeros((K, L)),
         centres=np.zeros((K, L)),
         sums=np.zeros((K, L)),
         means=np.zeros((K, L)),
-        squares=np.zeros((K, L)),
-        spreads=np.zeros((K, L)),
+        squares=np.zeros((K if unknown else 0, L)),
+        spreads=np.zeros((K if (noise == BOUNDS).any() else 0, L)),
         seen=np.zeros((L, FEW_VALUES + 1)),
         n_seen=np.zeros(L, np.int64),
-        half_logs=np.zeros((K, L, R)),
-        variances=np.full((K, L, R), np.inf),
-        beats=np.full((K, K), -np.inf),
-        escapes=np.full((K, K), -np.inf),
-        best=np.full(K, -1, np.int64),
-        worst=np.full(K, -1, np.int64),
+        best=np.full(K, -1, np.int32),
+        worst=np.full(K, -1, np.int32),
+        route=np.zeros(K, np.int8),
+        keys=np.full(K, FIRST),
+        marks=np.zeros(K, np.int64),
+        heap=np.arange(K, dtype=np.int32),
+        position=np.arange(K, dtype=np.int32),
         gaps=np.zeros(K),
-        test_at=np.zeros(K, np.int64),
-        status=np.full(K, UNDECIDED, np.int64),
-        beaten_by=np.full(K, -1, np.int64),
-        counters=np.array([0, K, 0], np.int64),
         mean_gap=np.zeros(1),
+        test_at=np.zeros(K, np.int64),
+        status=np.full(K, UNDECIDED, np.int8),
+        beaten_by=np.full(K, -1, np.int32),
+        tree=empty_tree(K, L, R),
+        counters=np.array([0, K, K, 0, 0, 0, 0, 0, -1, -1, 0], np.int64),
     )
+    count_unpiloted(state, constants)
+    if not pilots:
+        for addition in range(n_additions):
+            list_if_few(state, constants, addition)
     return state, constants
+
+
+# Choosing
 
 
 @kernel
@@ -184,56 +284,88 @@ def choose(
     state: ScoutState, constants: ScoutConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
     """Every arm a few times (pilots, and what it takes to compare); then the most ambiguous pair's more telling arm."""
+    counters = state.counters
+    if counters[LEFT] > 0:
+        counters[LEFT] -= 1
+        return counters[CURRENT], constants.no_ticket
     K = state.pulls.shape[0]
-    for wanted in range(constants.first_pulls):
-        for k in range(K):
-            if is_there(state.presence[k]) and state.pulls[k] + pending[k] <= wanted:
-                return k, constants.no_ticket
-    arm, rival, least = -1, -1, np.inf
-    silent, its_rival, n_there, total = -1, -1, 0, 0
-    for k in range(K):
-        if not is_there(state.presence[k]):
-            continue
-        n_there += 1
-        total += state.pulls[k] + pending[k]
-        if state.status[k] == UNDECIDED:
-            j = state.best[k]
-            progress = beaten = state.beats[k, j] if j >= 0 else -np.inf
-            i = state.worst[k]
-            if i >= 0 and state.escapes[k, i] > progress:
-                j, progress = i, state.escapes[k, i]
-            left = j >= 0 and not is_there(state.presence[j])
-            # nothing can be said of it yet, nor that it is dominated if it is; or its rival cannot be measured
-            if left or (beaten == -np.inf and progress <= 0.0):
-                if silent < 0 or state.pulls[k] + pending[k] < state.pulls[silent] + pending[silent]:
-                    silent, its_rival = k, j
-                continue
-            if j >= 0 and progress > 0.0:  # what is on its way counts as if it said what the rest said
-                progress *= 1.0 + (pending[k] + pending[j]) / (state.pulls[k] + state.pulls[j])
-            progress -= constants.thresholds[k]
-            if progress < least or arm < 0:
-                arm, rival, least = k, j, progress
-    # these come first, but if that is of no avail they have no claim to more than an equal part of the samples
-    if arm < 0 or (silent >= 0 and (state.pulls[silent] + pending[silent]) * n_there <= total):
-        arm, rival = silent, its_rival
-    if rival >= 0 and not is_there(state.presence[rival]):
-        rival = -1
-    if rival >= 0 and gain(state, constants, rival, pending) > gain(state, constants, arm, pending):
-        arm = rival
+    for place in range(counters[CURSOR], K * constants.first_pulls):
+        k = place % K
+        if is_there(state.presence[k]) and state.pulls[k] + pending[k] <= place // K:
+            return k, constants.no_ticket
+    k = state.heap[0]
+    arm, rival = k, rival_of(state, k)
+    if rival >= 0 and is_there(state.presence[rival]):
+        if gain(state, constants, rival, pending) > gain(state, constants, arm, pending):
+            arm = rival
+    counters[CURRENT], counters[IN_QUESTION] = arm, k
+    counters[LEFT] = batch_of(state, arm, k) - 1
+    note_pending(state, k, rival, pending)
     return arm, constants.no_ticket
+
+
+@kernel
+def rival_of(state: ScoutState, k: int) -> int:
+    """The other arm of the pair that decides k; -1: nobody."""
+    return state.best[k] if state.route[k] == BEATEN else state.worst[k]
 
 
 @kernel
 def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
-    n = np.inf
-    for metric in range(state.counts.shape[1]):
-        n = min(n, state.counts[arm, metric])
-    n += pending[arm]
+    n = least_count(state, arm) + pending[arm]
     if n == 0.0:
         return np.inf
     cost = cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
-    return constants.noisiness[arm] / (n * (n + 1.0) * cost)
+    return noisiness(constants, arm) / (n * (n + 1.0) * cost)
+
+
+@kernel
+def least_count(state: ScoutState, arm: int) -> float:
+    """Observations of the metric that has the fewest."""
+    n = np.inf
+    for metric in range(state.counts.shape[1]):
+        n = min(n, state.counts[arm, metric])
+    return n
+
+
+@kernel
+def noisiness(constants: ScoutConstants, arm: int) -> float:
+    """Squared sigma over that of the noisiest arm, on average over the metrics."""
+    L, total = constants.eps.shape[0], 0.0
+    for metric in range(L):
+        largest = constants.noisiest[metric]
+        total += constants.sigma[arm, metric] ** 2 / largest if largest > 0.0 else 1.0
+    return total / L
+
+
+@kernel
+def batch_of(state: ScoutState, arm: int, k: int) -> int:
+    """How many times in a row an arm is measured for k."""
+    n, progress = least_count(state, arm), state.keys[k] + state.thresholds[k]
+    batch = BATCH * n
+    if progress > 0.0:
+        batch = min(batch, BATCH_OF_LACKING * n * (state.thresholds[k] / progress - 1.0))
+    if not FIRST / 2 < state.keys[k] < LAST / 2:
+        batch = 1.0
+    return max(1, int(batch))
+
+
+@kernel
+def note_pending(state: ScoutState, k: int, rival: int, pending: IntArray) -> None:
+    """Let what is on its way count as if it said what the rest said: who asks again is sent elsewhere."""
+    on_the_way = pending[k] + (pending[rival] if rival >= 0 else 0)
+    if on_the_way == 0:
+        return
+    key, progress = state.keys[k], state.keys[k] + state.thresholds[k]
+    if not FIRST / 2 < key < LAST / 2:
+        key += 1.0
+    elif progress > 0.0 and rival >= 0:
+        key = progress * (1.0 + on_the_way / (state.pulls[k] + state.pulls[rival])) - state.thresholds[k]
+    set_key(state.heap, state.position, state.keys, k, key, state.counters[N_UNDECIDED])
+
+
+# Taking in
 
 
 @kernel
@@ -245,216 +377,268 @@ def update(
     outcome: FloatArray,
     observed: BoolArray,
 ) -> None:
-    """Take in the outcome, renew the evidence on the pairs of this arm, and decide what is proven."""
-    state.counters[TOTAL] += 1
+    """Take in the outcome, look at the arms it concerns, and decide what is proven."""
+    counters = state.counters
+    counters[TOTAL] += 1
     state.pulls[arm] += 1
     changed, enough = False, False
     for metric in range(outcome.shape[0]):
         if observed[metric]:
             enough = note_value(state.seen, state.n_seen, metric, outcome[metric]) or enough
-            if constants.by_pilot > 0.0 and state.piloted[arm, metric] == 0:
-                state.piloted[arm, metric] = 1
+            if constants.by_pilot > 0.0 and math.isnan(state.pilot[arm, metric]):
                 state.pilot[arm, metric] = outcome[metric]
+                note_pilot(state, constants, arm)
             else:
                 count_in(state, constants, arm, metric, outcome[metric])
                 changed = True
-    if enough:  # what was not relied on so far, of any arm, says something now
-        renew_all(state, constants)
-    if not changed or state.status[arm] == DOMINATED or state.presence[arm] == GONE:
+    advance_cursor(state, constants)
+    if counters[N_UNDECIDED] == 0:
         return
-    if not enough:
-        renew_pairs(state, constants, arm)
-    if state.counters[TOTAL] >= state.counters[REFRESH_AT]:
-        refresh_gaps(state)
-    for k in range(state.pulls.shape[0]):
-        # evidence on k grows with samples of k; of its likely dominator, or of the arm it has yet to escape, only
-        # while these are not far better known than k itself
-        critical = state.best[k] == arm or state.worst[k] == arm
-        concerned = k == arm or (critical and state.pulls[arm] <= 4 * state.pulls[k])
-        waits = state.status[k] == UNDECIDED and state.presence[k] != GONE
-        if concerned and waits and state.counters[TOTAL] >= state.test_at[k]:
-            decide(state, constants, k)
+    if changed:
+        note_change(state, constants, arm)
+    if counters[TOTAL] < constants.first_pulls * counters[N_THERE]:
+        return  # there is nothing to compare yet
+    if enough or counters[TOTAL] >= counters[REFRESH_AT]:  # enough: what was not relied on so far says something now
+        refresh(state, constants)
+        return
+    if arm == counters[CURRENT] and counters[LEFT] > 0:
+        return  # it is measured once more
+    tree_is_old = counters[TOTAL] >= counters[BUILD_AT] or counters[N_LEFT] > BUILD_AT_LOSS * state.tree.size[0]
+    if tree_is_old:
+        renew_tree(state, constants)
+    if arm == counters[CURRENT] and counters[IN_QUESTION] != arm and waits(state, counters[IN_QUESTION]):
+        look(state, constants, counters[IN_QUESTION])
+    if waits(state, arm):
+        look(state, constants, arm)
+    find_most_ambiguous(state, constants)
 
 
 @kernel
-def pilots_are_in(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
-    """Whether all that are there, and came no later than k, have their pilots."""
-    if constants.by_pilot > 0.0:
-        for j in range(state.pulls.shape[0]):
-            if constants.entered[j] <= constants.entered[k] and is_there(state.presence[j]):
-                for metric in range(state.pilot.shape[1]):
-                    if state.piloted[j, metric] == 0:
-                        return False
-    return True
+def advance_cursor(state: ScoutState, constants: ScoutConstants) -> None:
+    """Pass the arms that have their first samples."""
+    K, cursor = state.pulls.shape[0], state.counters[CURSOR]
+    while cursor < K * constants.first_pulls:
+        k = cursor % K
+        if is_there(state.presence[k]) and state.pulls[k] <= cursor // K:
+            break
+        cursor += 1
+    state.counters[CURSOR] = cursor
 
 
 @kernel
-def scale_pilots(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
-    """Work out how much the pilots of those that came no later than k differ; False: some, or all, are not in.
+def waits(state: ScoutState, k: int) -> bool:
+    """Whether an arm is in the heap."""
+    return state.status[k] == UNDECIDED and is_there(state.presence[k])
 
-    Who left before its pilot leaves no hint to go by: then only what is shared evenly counts.
+
+@kernel
+def renew_tree(state: ScoutState, constants: ScoutConstants) -> None:
+    """Build the tree of the arms that stand."""
+    build(state, constants)
+    state.counters[N_LEFT] = 0
+    state.counters[BUILD_AT] = state.counters[TOTAL] + max(8, int(BUILD_AFTER * state.counters[TOTAL]))
+
+
+@kernel
+def refresh(state: ScoutState, constants: ScoutConstants) -> None:
+    """Look at all arms that have no verdict."""
+    counters, K = state.counters, state.pulls.shape[0]
+    renew_tree(state, constants)
+    for i in range(state.tree.size[0]):
+        k = state.tree.arms[i]
+        if waits(state, k):
+            look(state, constants, k)
+        elif state.status[k] == UNDECIDED:  # it left, and has to be escaped until it is shown to be dominated
+            prepare(state, constants, k)
+            state.best[k] = find_best(state, constants, k, state.best[k])
+            if lacks_against(state, constants, k) <= 0.0:
+                eliminate(state, k, state.best[k])
+    total = 0.0
+    for k in range(K):
+        total += state.gaps[k]
+    state.mean_gap[0] = total / K
+    after = REFRESH_AFTER if K <= MANY else REFRESH_MANY_AFTER
+    counters[REFRESH_AT] = counters[TOTAL] + max(1, counters[N_UNDECIDED], int(after * counters[TOTAL]))
+    find_most_ambiguous(state, constants)
+
+
+@kernel
+def find_most_ambiguous(state: ScoutState, constants: ScoutConstants) -> None:
+    """Look at the arm on top of the heap, until what is known of it is up to date."""
+    for _ in range(LOOKS):
+        if state.counters[N_UNDECIDED] == 0:
+            return
+        k = state.heap[0]
+        if state.marks[k] == mark_of(state, k):
+            return
+        look(state, constants, k)
+
+
+@kernel
+def mark_of(state: ScoutState, k: int) -> int:
+    """Changes when k or one of its two rivals is measured, or a rival stands no more."""
+    mark = state.pulls[k]
+    for j in (state.best[k], state.worst[k]):
+        if j >= 0:
+            mark += state.pulls[j] + (state.status[j] == DOMINATED) * (1 << 40)
+    return mark
+
+
+@kernel
+def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
+    """Find the rivals that matter to k, decide if that is proven, else say how near it is."""
+    prepare(state, constants, k)
+    threshold = state.thresholds[k]
+    best = find_best(state, constants, k, state.best[k])
+    beaten, escaped, worst = -np.inf, np.inf, best
+    state.gaps[k] = 0.0
+    if best >= 0:
+        state.gaps[k] = margin(best, k, state.means)
+        beaten, escaped = beats(state, constants, k, best), escapes(state, constants, k, best)
+    if not (best >= 0 and beaten >= TELLING * threshold and escaped < min(beaten, threshold)):
+        worst = find_worst(state, constants, k, state.worst[k])
+        escaped = escapes(state, constants, k, worst) if worst >= 0 else np.inf
+    state.best[k], state.worst[k] = best, worst
+    if state.counters[TOTAL] >= state.test_at[k] and max(beaten, escaped) >= threshold:
+        if decide(state, constants, k, beaten, escaped):
+            return
+        worst = state.worst[k]  # one that is harder to escape may have been found
+        escaped = escapes(state, constants, k, worst) if worst >= 0 else np.inf
+    route = BEATEN if best >= 0 and beaten > escaped else ESCAPES
+    if best >= 0 and worst >= 0 and max(beaten, escaped) < TELLING * threshold:
+        lacks_to_be_beaten = lacking(state, constants, k, best, BEATEN)
+        route = BEATEN if lacks_to_be_beaten < lacking(state, constants, k, worst, ESCAPES) else ESCAPES
+    state.route[k] = route
+    state.marks[k] = mark_of(state, k)
+    key = key_of(state, constants, k, beaten if route == BEATEN else escaped)
+    set_key(state.heap, state.position, state.keys, k, key, state.counters[N_UNDECIDED])
+
+
+@kernel
+def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float) -> float:
+    """By what an arm is ranked: the least comes first.
+
+    Of an arm of which nothing can be said yet, or whose rival cannot be measured, more samples may be of no avail: it
+    comes first, but has no claim to more than an equal part of all samples.
     """
-    K, L = state.pilot.shape
-    if constants.by_pilot == 0.0:
-        return False
-    for metric in range(L):
-        mean, square, n = 0.0, 0.0, 0
-        for j in range(K):
-            if constants.entered[j] <= constants.entered[k]:
-                if state.piloted[j, metric] == 0:
-                    return False
-                n += 1
-                mean += state.pilot[j, metric]
-        mean /= n
-        for j in range(K):
-            if constants.entered[j] <= constants.entered[k]:
-                square += (state.pilot[j, metric] - mean) ** 2
-        state.pilot_scale[metric] = math.sqrt(square / n)
-    return True
+    rival = rival_of(state, k)
+    silent = progress == -np.inf or (rival >= 0 and not is_there(state.presence[rival]))
+    for metric in range(state.counts.shape[1]):
+        silent = silent or state.counts[k, metric] == 0.0 or says_nothing(state, constants, k, metric)
+    if silent:
+        had_its_part = state.pulls[k] * state.counters[N_THERE] > state.counters[TOTAL]
+        return (LAST if had_its_part else FIRST) + state.pulls[k]
+    return min(max(progress - state.thresholds[k], FIRST / 4), LAST / 4)
 
 
 @kernel
-def renew_pair(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> None:
-    """Renew row k, column j of both matrices."""
-    L = state.means.shape[1]
-    beats, escapes = np.inf, -np.inf
-    for metric in range(L):
+def beats(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+    """Log evidence that j is better than k in every metric, to rank by."""
+    least = np.inf
+    for metric in range(state.means.shape[1]):
         lead = state.means[j, metric] - state.means[k, metric]
-        beats = min(beats, evidence_bound(state, constants, j, k, metric, lead))
-        escapes = max(escapes, evidence_bound(state, constants, k, j, metric, constants.eps[metric] - lead))
-    state.beats[k, j] = beats
-    state.escapes[k, j] = escapes + log_share_to_escape(state, constants, j)
+        least = min(least, ranked_evidence(state, constants, j, k, metric, lead))
+    return least
+
+
+@kernel
+def escapes(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+    """Log evidence that j is not better than k by eps everywhere, of the metric that shows most; to rank by."""
+    most = -np.inf
+    for metric in range(state.means.shape[1]):
+        lead = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
+        most = max(most, ranked_evidence(state, constants, k, j, metric, lead))
+    return most + log_share_to_escape(state, constants, j)
 
 
 @kernel
 def log_share_to_escape(state: ScoutState, constants: ScoutConstants, j: int) -> float:
     """What it takes off the evidence that j is the one to be escaped."""
-    return constants.log_doubtful[j] if state.presence[j] == DOUBTFUL else math.log(TO_ESCAPE)
+    if state.presence[j] == DOUBTFUL:
+        return math.log(RESERVE) - state.thresholds[j] - math.log(constants.delta)
+    return math.log(TO_ESCAPE)
 
 
 @kernel
-def renew_pairs(state: ScoutState, constants: ScoutConstants, arm: int) -> None:
-    """Renew all pairs of an arm, and who matters most to each arm."""
-    for k in range(state.pulls.shape[0]):
-        if k == arm or state.status[k] == DOMINATED or state.presence[k] == GONE:
-            continue
-        beat, escaped = state.beats[k, arm], state.escapes[k, arm]
-        renew_pair(state, constants, arm, k)
-        renew_pair(state, constants, k, arm)
-        if state.status[k] == UNDECIDED:
-            weaker = state.best[k] == arm and state.beats[k, arm] < beat
-            easier = state.worst[k] == arm and state.escapes[k, arm] > escaped
-            if weaker or easier:
-                find_critical(state, k)
-            else:
-                make_critical(state, k, arm)
-    if state.status[arm] == UNDECIDED:
-        find_critical(state, arm)
+def lacking(state: ScoutState, constants: ScoutConstants, k: int, j: int, route: int) -> float:
+    """How many samples the pair seems to lack for a verdict on k, if it differs a little more than it looks."""
+    needed = 2.0 * (state.thresholds[k] + PRICE)
+    times = 0.0 if route == BEATEN else np.inf  # by which factor samples of both must grow
+    for metric in range(state.means.shape[1]):
+        lead = state.means[j, metric] - state.means[k, metric]
+        if route == ESCAPES:
+            lead = constants.eps[metric] - lead
+        square = variance_of(state, constants, k, metric) / max(1.0, state.counts[k, metric])
+        square += variance_of(state, constants, j, metric) / max(1.0, state.counts[j, metric])
+        hoped = max(0.0, lead) + HOPE * math.sqrt(square)
+        grows = needed * square / (hoped * hoped) if hoped > 0.0 else np.inf
+        times = max(times, grows) if route == BEATEN else min(times, grows)
+    n_k, n_j = max(1.0, least_count(state, k)), max(1.0, least_count(state, j))
+    return (times - 1.0) * n_k * n_j / (n_k + n_j)
+
+
+# Deciding
 
 
 @kernel
-def renew_all(state: ScoutState, constants: ScoutConstants) -> None:
-    """Renew all pairs, and who matters most to each arm."""
-    K = state.pulls.shape[0]
-    for k in range(K):
-        for j in range(K):
-            if j != k:
-                renew_pair(state, constants, k, j)
-        find_critical(state, k)
-
-
-@kernel
-def find_critical(state: ScoutState, k: int) -> None:
-    """Look through row k for the most likely dominator and the hardest arm to escape."""
-    state.best[k] = -1
-    state.worst[k] = -1
-    for j in range(state.pulls.shape[0]):
-        if j != k and state.status[j] != DOMINATED:
-            make_critical(state, k, j)
-
-
-@kernel
-def make_critical(state: ScoutState, k: int, j: int) -> None:
-    """Note that j matters most to k, if it does."""
-    best, worst = state.best[k], state.worst[k]
-    if is_there(state.presence[j]) and (best < 0 or state.beats[k, j] > state.beats[k, best]):
-        state.best[k] = j
-    if state.presence[j] != GONE and (worst < 0 or state.escapes[k, j] < state.escapes[k, worst]):
-        state.worst[k] = j
-
-
-@kernel
-def decide(state: ScoutState, constants: ScoutConstants, k: int) -> None:
+def decide(state: ScoutState, constants: ScoutConstants, k: int, beaten: float, escaped: float) -> bool:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
-    against_it = lacks_against(state, constants, k)
-    if against_it <= 0.0:
-        eliminate(state, k, state.best[k])
-        return
-    for_it = lacks_in_favour(state, constants, k)
-    if for_it <= 0.0:
-        accept(state, k)
-        return
-    lacking = min(against_it, for_it)
-    if lacking < np.inf:
-        state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacking / constants.thresholds[k])
+    threshold, lacks = state.thresholds[k], np.inf
+    if beaten >= threshold:
+        lacks = lacks_against(state, constants, k)
+        if lacks <= 0.0:
+            eliminate(state, k, state.best[k])
+            return True
+    if escaped >= threshold:
+        in_its_favour = lacks_in_favour(state, constants, k)
+        if in_its_favour <= 0.0:
+            accept(state, k)
+            return True
+        lacks = min(lacks, in_its_favour)
+    if lacks < np.inf:
+        state.test_at[k] = state.counters[TOTAL] + int(PATIENCE * state.pulls[k] * lacks / threshold)
+    return False
 
 
 @kernel
 def lacks_against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
-    """What evidence lacks for eliminating k; infinite where the bounds show that it is far from it."""
-    best, threshold = state.best[k], constants.thresholds[k]
-    if best < 0 or state.beats[k, best] < threshold or not pilots_are_in(state, constants, k):
+    """What evidence lacks for eliminating k; infinite where nothing may be said."""
+    if state.best[k] < 0 or not pilots_are_in(state, constants, k):
         return np.inf
-    return threshold - against(state, constants, k)
+    return state.thresholds[k] - against(state, constants, k)
 
 
 @kernel
 def lacks_in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
-    """What evidence lacks for accepting k; infinite where the bounds show that it is far from it."""
-    worst, threshold = state.worst[k], constants.thresholds[k]
-    far = worst >= 0 and state.escapes[k, worst] < threshold
-    if far or not is_there(state.presence[k]) or not pilots_are_in(state, constants, k):
+    """What evidence lacks for accepting k; infinite where nothing may be said."""
+    if not is_there(state.presence[k]) or not pilots_are_in(state, constants, k):
         return np.inf
-    return threshold - in_favour(state, constants, k)
+    return state.thresholds[k] - in_favour(state, constants, k)
 
 
 @kernel
 def eliminate(state: ScoutState, k: int, by: int) -> None:
-    """Say that k is dominated; who watched it looks for another one."""
+    """Say that k is dominated."""
+    if is_there(state.presence[k]):
+        take_out(state, k)
     state.status[k] = DOMINATED
     state.beaten_by[k] = by
-    state.counters[N_UNDECIDED] -= is_there(state.presence[k])
-    for other in range(state.pulls.shape[0]):
-        if state.status[other] == UNDECIDED and (state.best[other] == k or state.worst[other] == k):
-            find_critical(state, other)
+    note_leaving(state.tree, k)
+    state.counters[N_LEFT] += 1
 
 
 @kernel
 def accept(state: ScoutState, k: int) -> None:
     """Say that k belongs to the front."""
+    take_out(state, k)
     state.status[k] = FRONT
-    state.counters[N_UNDECIDED] -= 1
 
 
 @kernel
-def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
-    """Forget all verdicts and judge every arm by the statistics as they are, in whichever order the arms stand."""
-    K = state.pulls.shape[0]
-    state.counters[N_UNDECIDED] = 0
-    for k in range(K):
-        state.status[k], state.beaten_by[k], state.test_at[k] = UNDECIDED, -1, 0
-        state.counters[N_UNDECIDED] += is_there(state.presence[k])
-    renew_all(state, constants)
-    refresh_gaps(state)
-    for k in range(K):
-        if state.presence[k] != GONE and lacks_against(state, constants, k) <= 0.0:
-            state.beaten_by[k] = state.best[k]
-    for k in range(K):  # who is eliminated may have eliminated others all the same
-        if state.beaten_by[k] >= 0:
-            eliminate(state, k, state.beaten_by[k])
-    for k in range(K):
-        if state.status[k] == UNDECIDED and lacks_in_favour(state, constants, k) <= 0.0:
-            accept(state, k)
+def take_out(state: ScoutState, k: int) -> None:
+    """Take an arm out of the heap."""
+    size = remove(state.heap, state.position, state.keys, k, state.counters[N_UNDECIDED])
+    state.counters[N_UNDECIDED] = size
 
 
 @kernel
@@ -465,51 +649,52 @@ def joined(constants: ScoutConstants, a: float, b: float) -> float:
 
 @kernel
 def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
-    """Log evidence that k is not Pareto-optimal: the sum over j of w_j times min_l e(y_j - y_k).
+    """Log evidence that k is not Pareto-optimal: the sum over j of w_jk times min_l e(y_j - y_k).
 
-    If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process. The
-    weights were settled when k came, and by pilots: who comes or goes later changes none of them.
+    If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process. Summed
+    over the champions and the one that beats k most clearly: leaving terms out makes the sum smaller.
     """
-    K, L = state.means.shape
-    by_pilots = scale_pilots(state, constants, k)
-    norm, n_before = -np.inf, 0
-    for j in range(K):
-        if j != k and constants.entered[j] <= constants.entered[k]:
-            n_before += 1
-            if by_pilots:
-                norm = log_sum(norm, pilot_lead(state, constants, j, k))
-    total = -np.inf
-    for j in range(K):
-        if j == k or not is_there(state.presence[j]) or state.status[j] == DOMINATED or state.beats[k, j] <= 0.0:
-            continue
-        evidence = np.inf
-        for metric in range(L):
-            evidence = min(evidence, pair_evidence(state, constants, j, k, metric, 0.0, 0.0))
-        later = constants.entered[j] - constants.entered[k]
-        if later > 0:
-            share = RESERVE * 0.5**later / constants.companions[j]
-        else:
-            share = (1.0 - constants.by_pilot) / n_before
-            if by_pilots:
-                share += constants.by_pilot * math.exp(pilot_lead(state, constants, j, k) - norm)
-            share *= THERE_WHEN_IT_CAME
-        if share > 0.0:
-            total = joined(constants, total, math.log(share) + evidence)
+    came, best, last = constants.entered[k], state.best[k], state.champions.shape[0] - 1
+    total, summed = -np.inf, False
+    for i in range(state.champions.shape[1]):
+        j = state.champions[came, i]
+        if j < 0:
+            break
+        summed = summed or j == best
+        total = joined(constants, total, term_against(state, constants, k, j, True, total))
+    for i in range(state.champions.shape[1] if last > came else 0):  # those who came later
+        j = state.champions[last, i]
+        if j >= 0 and constants.entered[j] > came:
+            summed = summed or j == best
+            total = joined(constants, total, term_against(state, constants, k, j, False, total))
+    if best >= 0 and not summed:
+        total = joined(constants, total, term_against(state, constants, k, best, False, -np.inf))
     return total
 
 
 @kernel
-def pilot_lead(state: ScoutState, constants: ScoutConstants, j: int, k: int) -> float:
-    """By how much j led k in every metric in the pilots, in units of the noise; 0 where there is no scale to go by."""
-    least = np.inf
-    for metric in range(state.pilot.shape[1]):
-        scale, lead = state.pilot_scale[metric], 0.0
-        if constants.noise[metric] == SIGMA:
-            scale = math.sqrt(0.5 * (constants.sigma[j, metric] ** 2 + constants.sigma[k, metric] ** 2))
-        if scale > 0.0:
-            lead = (state.pilot[j, metric] - state.pilot[k, metric]) / scale
-        least = min(least, lead)
-    return least
+def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, leads: bool, total: float) -> float:
+    """What j adds to the evidence against k; nothing, where that would make no difference."""
+    if not can_beat(state, k, j):
+        return -np.inf
+    L = state.means.shape[1]
+    for metric in range(L):
+        if state.means[j, metric] <= state.means[k, metric]:
+            return -np.inf
+    log_share = math.log(share_against(state, constants, j, k, leads))
+    needed = max(total, state.thresholds[k]) - NO_DIFFERENCE
+    evidence = np.inf
+    for metric in range(L):
+        if constants.noise[metric] == SIGMA:  # four terms, each at most log 4 above what it is without its split
+            lead, n = state.means[j, metric] - state.means[k, metric], state.counts[j, metric]
+            variance = variance_of(state, constants, j, metric)
+            if log_share + largest_term(state, constants, k, metric, lead, n, n, variance) + LOG_16 < needed:
+                return -np.inf
+    for metric in range(L):
+        evidence = min(evidence, pair_evidence(state, constants, j, k, metric, 0.0))
+        if evidence <= 0.0:
+            return -np.inf
+    return log_share + evidence
 
 
 @kernel
@@ -520,7 +705,7 @@ def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> floa
     """
     total = -np.inf
     for metric in range(state.means.shape[1]):
-        evidence = pair_evidence(state, constants, k, j, metric, constants.eps[metric], 0.0)
+        evidence = pair_evidence(state, constants, k, j, metric, constants.eps[metric])
         if evidence > 0.0:  # below, it may be a mere bound
             total = joined(constants, total, evidence)
     return total - math.log(state.means.shape[1]) + log_share_to_escape(state, constants, j)
@@ -530,49 +715,85 @@ def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> floa
 def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """Log evidence that k is within eps of optimal: the least over j of the mean over l of e(y_k + eps - y_j).
 
-    If some j is better by more than eps in every metric, its mean over l is an e-process. Stops at the first j for
-    which the evidence does not suffice.
+    If some j is better by more than eps in every metric, its mean over l is an e-process. Every j that stands is looked
+    at, or is in a node of the tree of which it is proven that k escapes all. Stops at the first for which the evidence
+    does not suffice: that is the one to be escaped.
     """
-    least = np.inf
-    for step in range(-1, state.pulls.shape[0]):
-        j = state.worst[k] if step < 0 else step  # the hardest first
-        if j < 0 or j == k or state.status[j] == DOMINATED or state.presence[j] == GONE:
+    tree, threshold = state.tree, state.thresholds[k]
+    least, n = np.inf, tree.size[0]
+    if state.worst[k] >= 0 and must_be_escaped(state, k, state.worst[k]):  # the hardest first
+        least = escape(state, constants, k, state.worst[k])
+        if least < threshold:
+            return least
+    L = state.means.shape[1]
+    first, height = (1 << height_of(n), height_of(n)) if n > SMALL else (1, 0)
+    needed = threshold + math.log(float(L)) - math.log(TO_ESCAPE)
+    tree.stack[0], depth = 1, 1
+    while depth > 0:
+        depth -= 1
+        node = tree.stack[depth]
+        if n > SMALL and state.counters[N_DOUBTFUL] == 0:
+            if tree.standing[node] == 0 or surely_escaped(state, constants, k, node, needed):
+                continue
+        if node < first:
+            tree.stack[depth], tree.stack[depth + 1] = 2 * node, 2 * node + 1
+            depth += 2
             continue
-        least = min(least, escape(state, constants, k, j))
-        if least < constants.thresholds[k]:
-            break
+        leaf = node - first
+        for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
+            j = tree.arms[i]
+            if must_be_escaped(state, k, j):
+                least = min(least, escape(state, constants, k, j))
+                if least < threshold:
+                    state.worst[k] = j
+                    return least
     return least
 
 
 @kernel
-def refresh_gaps(state: ScoutState) -> None:
-    """Estimate the gap of each arm that is not eliminated; again after 5% more samples."""
-    K = state.pulls.shape[0]
-    total, n = 0.0, 0
+def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
+    """Forget all verdicts and judge every arm by the statistics as they are, in whichever order the arms stand."""
+    counters, K = state.counters, state.pulls.shape[0]
+    counters[N_UNDECIDED], counters[N_THERE], counters[N_DOUBTFUL] = 0, 0, 0
+    counters[CURRENT], counters[IN_QUESTION], counters[LEFT], counters[CURSOR] = -1, -1, 0, 0
     for k in range(K):
-        if state.status[k] == DOMINATED or not is_there(state.presence[k]):
-            continue
-        state.gaps[k] = 0.0
-        for j in range(K):
-            if state.status[j] != DOMINATED and is_there(state.presence[j]):
-                state.gaps[k] = max(state.gaps[k], margin(j, k, state.means))
+        state.status[k], state.beaten_by[k], state.test_at[k] = UNDECIDED, -1, 0
+        state.best[k], state.worst[k], state.keys[k] = -1, -1, FIRST
+        counters[N_DOUBTFUL] += state.presence[k] == DOUBTFUL
+        if is_there(state.presence[k]):
+            counters[N_THERE] += 1
+            counters[N_UNDECIDED] = push(state.heap, state.position, state.keys, k, counters[N_UNDECIDED])
+    count_unpiloted(state, constants)
+    advance_cursor(state, constants)
+    renew_tree(state, constants)
     for k in range(K):
-        total += state.gaps[k]
-        n += 1
-    state.mean_gap[0] = total / n
-    state.counters[REFRESH_AT] = state.counters[TOTAL] + max(1, state.counters[TOTAL] // 20)
+        if state.presence[k] != GONE:
+            prepare(state, constants, k)
+            state.best[k] = find_best(state, constants, k, -1)
+            if lacks_against(state, constants, k) <= 0.0:
+                state.beaten_by[k] = state.best[k]
+    for k in range(K):  # who is eliminated may have eliminated others all the same
+        if state.beaten_by[k] >= 0:
+            eliminate(state, k, state.beaten_by[k])
+    refresh(state, constants)
 
 
 @allocating_kernel
 def verdicts(state: ScoutState, constants: ScoutConstants) -> Verdicts:
     """Means of what counts as evidence, with intervals that all hold at once with probability 1 - delta."""
     K, L = state.means.shape
-    radii = np.full((K, L), np.inf)
+    radii, status, rival = np.full((K, L), np.inf), np.empty(K, np.int64), np.full(K, -1, np.int64)
     for k in range(K):
+        status[k] = state.status[k]
         for metric in range(L):
             radii[k, metric] = radius(state, constants, k, metric)
-    means = state.means.copy()
-    return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
+        if state.presence[k] != GONE:
+            j = state.beaten_by[k]
+            if state.status[k] == UNDECIDED:
+                j = state.best[k] if state.best[k] >= 0 else state.worst[k]
+            if j >= 0 and is_there(state.presence[j]):
+                rival[k] = j
+    return Verdicts(status, rival, state.means.copy(), radii, state.pulls.copy())
 
 
 @kernel
@@ -588,7 +809,7 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_again=judge_again,
-    ranges={"counters": ("count", "arms", "count")},
+    ranges={"counters": ROLES},
     intervals=True,
     accepts=Accepts(pending=True, unasked=True, missing=True),
     each_sigma=True,

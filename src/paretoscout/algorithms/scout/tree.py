@@ -1,0 +1,493 @@
+"""Who matters to an arm, among many: a search tree of the arms that stand.
+
+Of each arm two rivals matter: who beats it most clearly, and whom it escapes least clearly. With up to SMALL arms all
+are looked at. Of more there is a balanced binary tree, split by how well arms are known and by their means. Each node has
+the best mean of its arms in each metric, and the ranges of their samples and variances: these bound what any of its arms
+can show, so that most of the tree is never visited. Bounds stay right while samples come in; the tree is built again
+now and then, so that they stay narrow.
+
+Ranking goes by one term of the evidence (`largest_term`), and proves nothing. What a node proves is `surely_escaped`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...kernels.arrays import FloatArray, IntArray, SmallInts
+from ...kernels.compile import kernel, short_kernel
+from ...kernels.decisions import DOMINATED, GONE, is_there
+from ...kernels.noise import NORMAL, ROUNDING, SIGMA, variance_of
+from ...kernels.split import half_log_spread, least_excess, price_of, spread_of
+from ..states import declare
+
+#: Up to so many standing arms all are looked at.
+SMALL = 40
+#: So many arms are in a leaf, at most.
+LEAF = 12
+#: Arms known so much better than others, in one metric, are kept apart from them.
+APART = 2.0
+
+
+class Tree(NamedTuple):
+    arms: SmallInts  # (K,) those that stood when it was built, leaf by leaf
+    place: SmallInts  # (K,) where each is among them; -1: it is not
+    size: IntArray  # (1,) how many they are
+    precision: FloatArray  # (K,) how well each arm is known; scratch
+    range: FloatArray  # (L,) of all means
+    standing: SmallInts  # (N,) how many arms of each node stand
+    tops: FloatArray  # (N, L) the largest mean
+    fewest: FloatArray  # (N, L) samples
+    most: FloatArray  # (N, L)
+    quietest: FloatArray  # (N, L) variance of a sample
+    noisiest: FloatArray  # (N, L)
+    stack: SmallInts  # (64,) nodes to visit; scratch
+    bounds: FloatArray  # (64,) what each of them promises; scratch
+    own: FloatArray  # (L, R, 2) of the arm in question: log weight less price, and variance of its mean; scratch
+
+
+declare(Tree, {"arms": "place", "place": "arm", "size": "arms", "standing": "arms", "stack": "count"})
+
+
+@kernel
+def height_of(size: int) -> int:
+    """How many times the arms are halved."""
+    height = 0
+    while (size >> height) > LEAF:
+        height += 1
+    return height
+
+
+def empty_tree(K: int, L: int, R: int) -> Tree:
+    """Return one for K arms, with none in it."""
+    N = 2 << height_of(K) if K > SMALL else 0
+    return Tree(
+        arms=np.zeros(K, np.int32),
+        place=np.full(K, -1, np.int32),
+        size=np.zeros(1, np.int64),
+        precision=np.zeros(K if N else 0),
+        range=np.zeros(L),
+        standing=np.zeros(N, np.int32),
+        tops=np.zeros((N, L)),
+        fewest=np.zeros((N, L)),
+        most=np.zeros((N, L)),
+        quietest=np.zeros((N, L)),
+        noisiest=np.zeros((N, L)),
+        stack=np.zeros(64, np.int32),
+        bounds=np.zeros(64),
+        own=np.zeros((L, R, 2)),
+    )
+
+
+# Building
+
+
+@kernel
+def build(state: Any, constants: Any) -> None:
+    """List the arms that stand, and build the tree where they are many."""
+    tree = state.tree
+    K, n = state.pulls.shape[0], 0
+    for k in range(K):
+        tree.place[k] = -1
+        if state.status[k] != DOMINATED and state.presence[k] != GONE:
+            tree.arms[n] = k
+            n += 1
+    tree.size[0] = n
+    if n > SMALL:
+        for i in range(n):
+            tree.precision[tree.arms[i]] = precision_of(state, constants, tree.arms[i])
+        for metric in range(state.means.shape[1]):
+            tree.range[metric] = range_of(state, metric, 0, n)
+        height = height_of(n)
+        for depth in range(height):
+            for node in range(1 << depth):
+                start, end = (node * n) >> depth, ((node + 1) * n) >> depth
+                middle = ((2 * node + 1) * n) >> (depth + 1)
+                split(tree.arms, start, end, middle, widest(state, start, end), state.means, tree.precision)
+        fill_nodes(state, constants, height)
+    for i in range(n):
+        tree.place[tree.arms[i]] = i
+
+
+@kernel
+def precision_of(state: Any, constants: Any, arm: int) -> float:
+    """Samples over variance, multiplied over the metrics."""
+    product = 1.0
+    for metric in range(state.means.shape[1]):
+        n, variance = state.counts[arm, metric], variance_of(state, constants, arm, metric)
+        product *= min(1e30, n / variance) if variance > 0.0 else 1e30
+    return product
+
+
+@kernel
+def widest(state: Any, start: int, end: int) -> int:
+    """By which metric to split arms, or L: by how well they are known, if they differ much in that."""
+    tree, L = state.tree, state.means.shape[1]
+    low, high = np.inf, 0.0
+    for i in range(start, end):
+        precision = tree.precision[tree.arms[i]]
+        low, high = min(low, precision), max(high, precision)
+    if high > low * APART**L:
+        return L
+    found, most = 0, -1.0
+    for metric in range(L):
+        wide = range_of(state, metric, start, end) / tree.range[metric] if tree.range[metric] > 0.0 else 0.0
+        if wide > most:
+            found, most = metric, wide
+    return found
+
+
+@kernel
+def range_of(state: Any, metric: int, start: int, end: int) -> float:
+    """How far the means of some arms lie apart."""
+    low, high = np.inf, -np.inf
+    for i in range(start, end):
+        mean = state.means[state.tree.arms[i], metric]
+        low, high = min(low, mean), max(high, mean)
+    return high - low
+
+
+@kernel
+def split(
+    arms: SmallInts, start: int, end: int, middle: int, metric: int, means: FloatArray, precision: FloatArray
+) -> None:
+    """Put arms in order so that none before the middle is above one behind it (quickselect)."""
+    L = means.shape[1]
+    low, high = start, end - 1
+    while low < high:
+        arm = arms[(low + high) >> 1]
+        pivot = precision[arm] if metric == L else means[arm, metric]
+        i, j = low, high
+        while i <= j:
+            while (precision[arms[i]] if metric == L else means[arms[i], metric]) < pivot:
+                i += 1
+            while (precision[arms[j]] if metric == L else means[arms[j], metric]) > pivot:
+                j -= 1
+            if i <= j:
+                arms[i], arms[j] = arms[j], arms[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            break
+
+
+@kernel
+def fill_nodes(state: Any, constants: Any, height: int) -> None:
+    """Work out the bounds of all nodes, from the leaves to the root (node 1)."""
+    tree, L = state.tree, state.means.shape[1]
+    n, first = tree.size[0], 1 << height
+    for leaf in range(first):
+        node = first + leaf
+        clear_node(tree, node)
+        for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
+            tree.standing[node] += 1
+            widen(state, constants, node, tree.arms[i])
+    for node in range(first - 1, 0, -1):
+        clear_node(tree, node)
+        for child in range(2 * node, 2 * node + 2):
+            tree.standing[node] += tree.standing[child]
+            for metric in range(L):
+                tree.tops[node, metric] = max(tree.tops[node, metric], tree.tops[child, metric])
+                tree.fewest[node, metric] = min(tree.fewest[node, metric], tree.fewest[child, metric])
+                tree.most[node, metric] = max(tree.most[node, metric], tree.most[child, metric])
+                tree.quietest[node, metric] = min(tree.quietest[node, metric], tree.quietest[child, metric])
+                tree.noisiest[node, metric] = max(tree.noisiest[node, metric], tree.noisiest[child, metric])
+
+
+@kernel
+def clear_node(tree: Tree, node: int) -> None:
+    """Let a node have no arms."""
+    tree.standing[node] = 0
+    for metric in range(tree.tops.shape[1]):
+        tree.tops[node, metric], tree.most[node, metric], tree.noisiest[node, metric] = -np.inf, 0.0, 0.0
+        tree.fewest[node, metric], tree.quietest[node, metric] = np.inf, np.inf
+
+
+@kernel
+def widen(state: Any, constants: Any, node: int, arm: int) -> None:
+    """Let the bounds of a node take in an arm as it is now."""
+    tree = state.tree
+    for metric in range(state.means.shape[1]):
+        n, variance = state.counts[arm, metric], variance_of(state, constants, arm, metric)
+        top = state.means[arm, metric] if n > 0.0 else np.inf
+        tree.tops[node, metric] = max(tree.tops[node, metric], top)
+        tree.fewest[node, metric] = min(tree.fewest[node, metric], n)
+        tree.most[node, metric] = max(tree.most[node, metric], n)
+        tree.quietest[node, metric] = min(tree.quietest[node, metric], variance)
+        tree.noisiest[node, metric] = max(tree.noisiest[node, metric], variance)
+
+
+@kernel
+def leaf_of(tree: Tree, arm: int) -> int:
+    """The leaf in which an arm is; 0: there is no tree, or it is not in it."""
+    n = tree.size[0]
+    if n <= SMALL or tree.place[arm] < 0:
+        return 0
+    leaves = 1 << height_of(n)
+    return leaves + ((tree.place[arm] + 1) * leaves - 1) // n
+
+
+@kernel
+def note_change(state: Any, constants: Any, arm: int) -> None:
+    """Keep the bounds right after an arm was measured."""
+    node = leaf_of(state.tree, arm)
+    while node > 0:
+        widen(state, constants, node, arm)
+        node >>= 1
+
+
+@kernel
+def note_leaving(tree: Tree, arm: int) -> None:
+    """Note that an arm stands no more."""
+    node = leaf_of(tree, arm)
+    while node > 0:
+        tree.standing[node] -= 1
+        node >>= 1
+
+
+# Searching
+
+
+@kernel
+def prepare(state: Any, constants: Any, k: int) -> None:
+    """Note what the evidence on pairs of k takes from k."""
+    own, by_count, rhos = state.tree.own, constants.by_count, constants.rhos
+    for metric in range(state.means.shape[1]):
+        n, variance = state.counts[k, metric], variance_of(state, constants, k, metric)
+        for r in range(rhos.shape[1]):
+            own[metric, r, 0] = constants.log_weights[r] - price_of(by_count, rhos, n, metric, r)
+            own[metric, r, 1] = variance * spread_of(by_count, rhos, n, metric, r) if n > 0.0 else np.inf
+
+
+@kernel
+def largest_term(
+    state: Any, constants: Any, k: int, metric: int, lead: float, n_paid: float, n_known: float, variance: float
+) -> float:
+    """The largest term of the evidence of a lead between k and another arm, without its split; ranks, proves nothing.
+
+    The other one pays for `n_paid` samples and is known by `n_known` of them: the same, or the ends of a node's range.
+    """
+    own, by_count, rhos = state.tree.own, constants.by_count, constants.rhos
+    if n_known == 0.0:
+        return -np.inf
+    largest, half_square = -np.inf, 0.5 * max(0.0, lead) ** 2
+    for r in range(rhos.shape[1]):
+        spread = own[metric, r, 1] + variance * spread_of(by_count, rhos, n_known, metric, r)
+        exponent = half_square / spread if half_square > 0.0 else 0.0
+        if constants.noise[metric] == NORMAL and exponent < np.inf:  # few samples do not tell the scale of the noise
+            half_n = 0.5 * min(state.counts[k, metric], n_known)
+            exponent = half_n * math.log1p(exponent / half_n)
+        largest = max(largest, own[metric, r, 0] - price_of(by_count, rhos, n_paid, metric, r) + exponent)
+    if lead < 0.0:  # below what no lead says by as much as a lead is above it
+        spread = own[metric, 0, 1] + variance * spread_of(by_count, rhos, n_known, metric, 0)
+        largest -= 0.5 * lead * lead / spread
+    return largest
+
+
+@kernel
+def beaten_term(state: Any, constants: Any, k: int, j: int, at_least: float) -> float:
+    """How clearly j seems to beat k in every metric; no more is worked out once it is below what is asked for."""
+    least = np.inf
+    for metric in range(state.means.shape[1]):
+        lead = state.means[j, metric] - state.means[k, metric]
+        if lead <= 0.0:
+            return -np.inf
+        n = state.counts[j, metric]
+        variance = variance_of(state, constants, j, metric)
+        least = min(least, largest_term(state, constants, k, metric, lead, n, n, variance))
+        if least <= at_least:
+            break
+    return least
+
+
+@kernel
+def escape_term(state: Any, constants: Any, k: int, j: int, at_most: float) -> float:
+    """How clearly k seems to escape j; no more is worked out once it is above what is asked for."""
+    most = -np.inf
+    for metric in range(state.means.shape[1]):
+        lead = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
+        n = state.counts[j, metric]
+        variance = variance_of(state, constants, j, metric)
+        most = max(most, largest_term(state, constants, k, metric, lead, n, n, variance))
+        if most >= at_most:
+            break
+    return most
+
+
+@kernel
+def most_beaten(state: Any, constants: Any, k: int, node: int) -> float:
+    """A bound from above on `beaten_term` of all arms of a node."""
+    tree, least = state.tree, np.inf
+    for metric in range(state.means.shape[1]):
+        lead = tree.tops[node, metric] - state.means[k, metric]
+        if lead <= 0.0:
+            return -np.inf
+        n_paid, n_known = tree.fewest[node, metric], tree.most[node, metric]
+        least = min(
+            least, largest_term(state, constants, k, metric, lead, n_paid, n_known, tree.quietest[node, metric])
+        )
+    return least
+
+
+@kernel
+def least_escape(state: Any, constants: Any, k: int, node: int) -> float:
+    """A bound from below on `escape_term` of all arms of a node."""
+    tree, most = state.tree, -np.inf
+    for metric in range(state.means.shape[1]):
+        lead = state.means[k, metric] + constants.eps[metric] - tree.tops[node, metric]
+        n_paid, n_known, variance = tree.most[node, metric], tree.fewest[node, metric], tree.noisiest[node, metric]
+        if lead <= 0.0:
+            n_known, variance = tree.most[node, metric], tree.quietest[node, metric]
+        most = max(most, largest_term(state, constants, k, metric, lead, n_paid, n_known, variance))
+    return most
+
+
+@kernel
+def find_best(state: Any, constants: Any, k: int, guess: int) -> int:
+    """The arm that seems to beat k most clearly in every metric, or -1; `guess` is looked at first."""
+    tree = state.tree
+    n, found, most = tree.size[0], -1, -np.inf
+    if guess >= 0 and can_beat(state, k, guess):
+        most = beaten_term(state, constants, k, guess, -np.inf)
+        found = guess if most > -np.inf else -1
+    if n <= SMALL:
+        for i in range(n):
+            j = tree.arms[i]
+            if can_beat(state, k, j):
+                term = beaten_term(state, constants, k, j, most)
+                if term > most:
+                    found, most = j, term
+        return found
+    first, height = 1 << height_of(n), height_of(n)
+    tree.stack[0], tree.bounds[0], depth = 1, np.inf, 1
+    while depth > 0:
+        depth -= 1
+        node = tree.stack[depth]
+        if tree.bounds[depth] <= most:
+            continue
+        if node >= first:
+            leaf = node - first
+            for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
+                j = tree.arms[i]
+                if can_beat(state, k, j):
+                    term = beaten_term(state, constants, k, j, most)
+                    if term > most:
+                        found, most = j, term
+            continue
+        depth = push_children(state, constants, k, node, depth, True, most)
+    return found
+
+
+@kernel
+def find_worst(state: Any, constants: Any, k: int, guess: int) -> int:
+    """The arm that k seems to escape least clearly, or -1; `guess` is looked at first."""
+    tree = state.tree
+    n, found, least = tree.size[0], -1, np.inf
+    if guess >= 0 and must_be_escaped(state, k, guess):
+        found, least = guess, escape_term(state, constants, k, guess, np.inf)
+    if n <= SMALL:
+        for i in range(n):
+            j = tree.arms[i]
+            if must_be_escaped(state, k, j):
+                term = escape_term(state, constants, k, j, least)
+                if term < least or found < 0:
+                    found, least = j, term
+        return found
+    first, height = 1 << height_of(n), height_of(n)
+    tree.stack[0], tree.bounds[0], depth = 1, -np.inf, 1
+    while depth > 0:
+        depth -= 1
+        node = tree.stack[depth]
+        if tree.bounds[depth] >= least and found >= 0:
+            continue
+        if node >= first:
+            leaf = node - first
+            for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
+                j = tree.arms[i]
+                if must_be_escaped(state, k, j):
+                    term = escape_term(state, constants, k, j, least)
+                    if term < least or found < 0:
+                        found, least = j, term
+            continue
+        depth = push_children(state, constants, k, node, depth, False, least)
+    return found
+
+
+@kernel
+def push_children(state: Any, constants: Any, k: int, node: int, depth: int, beats: bool, reached: float) -> int:
+    """Put the children that may have something better on the stack, the more promising one on top."""
+    tree = state.tree
+    left, right = 2 * node, 2 * node + 1
+    if beats:
+        of_left = most_beaten(state, constants, k, left) if tree.standing[left] > 0 else -np.inf
+        of_right = most_beaten(state, constants, k, right) if tree.standing[right] > 0 else -np.inf
+        first, last = (left, right) if of_left < of_right else (right, left)
+        low, high = min(of_left, of_right), max(of_left, of_right)
+        if low > reached:
+            tree.stack[depth], tree.bounds[depth] = first, low
+            depth += 1
+        if high > reached:
+            tree.stack[depth], tree.bounds[depth] = last, high
+            depth += 1
+        return depth
+    of_left = least_escape(state, constants, k, left) if tree.standing[left] > 0 else np.inf
+    of_right = least_escape(state, constants, k, right) if tree.standing[right] > 0 else np.inf
+    first, last = (left, right) if of_left > of_right else (right, left)
+    low, high = min(of_left, of_right), max(of_left, of_right)
+    if high < reached:
+        tree.stack[depth], tree.bounds[depth] = first, high
+        depth += 1
+    if low < reached:
+        tree.stack[depth], tree.bounds[depth] = last, low
+        depth += 1
+    return depth
+
+
+@short_kernel
+def can_beat(state: Any, k: int, j: int) -> bool:
+    """Whether j may eliminate k."""
+    return j != k and state.status[j] != DOMINATED and is_there(state.presence[j])
+
+
+@short_kernel
+def must_be_escaped(state: Any, k: int, j: int) -> bool:
+    """Whether k has to escape j."""
+    return j != k and state.status[j] != DOMINATED and state.presence[j] != GONE
+
+
+@kernel
+def surely_escaped(state: Any, constants: Any, k: int, node: int, needed: float) -> bool:
+    """Whether the evidence that k escapes reaches what is needed for every arm of a node, in one metric alone.
+
+    A term of the e-value falls with the price, with the variances and with x (how unequal the deviations are), and
+    rises with z: each is taken at the worst end of its range. `prepare` must have been called for k.
+    """
+    tree, by_count, rhos = state.tree, constants.by_count, constants.rhos
+    for metric in range(state.means.shape[1]):
+        top, mean = tree.tops[node, metric], state.means[k, metric]
+        lead = mean + constants.eps[metric] - top
+        fewest, most = tree.fewest[node, metric], tree.most[node, metric]
+        quietest, noisiest = tree.quietest[node, metric], tree.noisiest[node, metric]
+        own_variance = variance_of(state, constants, k, metric)
+        known = constants.noise[metric] == SIGMA and fewest > 0.0 and state.counts[k, metric] > 0.0
+        certain = quietest == 0.0 or own_variance == 0.0
+        if not known or certain or lead <= ROUNDING * (abs(mean) + abs(top)):
+            continue
+        for r in range(rhos.shape[1]):
+            spread = noisiest * spread_of(by_count, rhos, fewest, metric, r)
+            z = lead / math.sqrt(tree.own[metric, r, 1] + spread)
+            half_log = 0.5 * math.log(tree.own[metric, r, 1])
+            one = half_log - 0.5 * math.log(quietest) - half_log_spread(by_count, rhos, most, metric, r)
+            other = half_log - 0.5 * math.log(noisiest) - half_log_spread(by_count, rhos, fewest, metric, r)
+            price = price_of(by_count, rhos, most, metric, r)
+            x = max(abs(one), abs(other))
+            term = tree.own[metric, r, 0] - price + 0.5 * z * z + least_excess(constants.split_table, z, x)
+            if term >= needed:
+                return True
+    return False
