@@ -469,7 +469,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure.suptitle(head, fontsize=14, x=0.008, ha="left", color=style.INK, fontweight="bold")
     figure.supxlabel(
         "CPU time of one thread. Normal means, or means linear in 8 features; noise 0.5, eps 0.1, delta 0.1. "
-        "The power is fitted to the upper half of the sizes; a dotted end: larger ones had no answer.",
+        "The power is fitted to the upper half of the sizes; a dotted end: larger ones were refused, or had no answer.",
         fontsize=8.5,
         x=0.008,
         ha="left",
@@ -550,6 +550,8 @@ def main() -> int:
     parser.add_argument("--limit", type=float, help="longest CPU time of one run, in seconds")
     parser.add_argument("--instance", help=argparse.SUPPRESS)  # what a process of its own is to measure
     arguments = parser.parse_args()
+    if arguments.write and (arguments.quick or arguments.source is not None):
+        parser.error("--write takes a whole run: what is left out could not be compared any more")
     limit = arguments.limit or (QUICK_LIMIT if arguments.quick else LIMIT)
     if arguments.instance:
         try:
