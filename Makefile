@@ -16,7 +16,7 @@ LONG := study_trust session_bytes diagnostics standing cli_exits
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench beside-hyperfine leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench growth beside-hyperfine leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -65,12 +65,20 @@ algorithms: $(VENV)/installed-dev
 examples: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.examples
 
+# All of them run, whatever misses its target; then it fails.
 bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
-	$(BIN)/python -m benchmarks.speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json
-	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
-	$(BIN)/python -m benchmarks.study_speed --json out/study.json
-	$(BIN)/python -m benchmarks.against_hyperfine --json out/hyperfine.json
-	$(BIN)/python -m benchmarks.beside_hyperfine --json out/beside-hyperfine.json
+	@missed=; \
+	run() { echo "python -m benchmarks.$$*"; $(BIN)/python -m "benchmarks.$$@" || missed="$$missed $$1"; }; \
+	run speed --vopy-python $(VOPY_VENV)/bin/python --json out/bench.json; \
+	run growth --json out/growth.json --picture out/growth.png; \
+	run reach --json out/reach.json --picture out/reach.png; \
+	run study_speed --json out/study.json; \
+	run against_hyperfine --json out/hyperfine.json; \
+	run beside_hyperfine --json out/beside-hyperfine.json; \
+	test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
+
+growth: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.growth --json out/growth.json --picture docs/images/growth.png --page docs/growth.md
 
 beside-hyperfine: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.beside_hyperfine --json out/beside-hyperfine.json

@@ -32,6 +32,7 @@ from paretoscout.kernels.design_for_differences import (
     optimal_shares,
     round_shares,
     variance,
+    worst_pair_again,
     worst_variance,
 )
 from paretoscout.kernels.widths import repeated_design, soare_design
@@ -503,6 +504,38 @@ def test_a_short_list_of_directions_is_enough(alone: bool) -> None:
         pulls[arm] += 1
         assert worst_variance(design) == pytest.approx(worst(A, directions))
     assert design.n_listed[0] < (20 if alone else 40), "the list is not short"
+
+
+def contexts_with_ties(kind: str) -> Array:
+    """Contexts of 14 arms: in general position, each with its opposite, or mostly zero."""
+    X = unit_sphere(14, 4, 3)
+    if kind == "opposites":
+        X = np.concatenate([X[:7], -X[:7]])
+    if kind == "sparse":
+        X = np.where(np.arange(4) == np.arange(14)[:, None] % 4, X, 0.0)
+    return np.ascontiguousarray(X)
+
+
+@pytest.mark.parametrize("kind", ["general", "opposites", "sparse"])
+@pytest.mark.parametrize("arms", [list(range(14)), [13, 2, 7, 0, 9], [3, 4]], ids=["all", "some", "two"])
+def test_the_worst_pair_is_that_of_looking_at_all_pairs(kind: str, arms: list[int]) -> None:
+    """As shares move, from the worst pair before and from bounds: to the last bit."""
+    X = contexts_with_ties(kind)
+    inverse, bounds, shares = new_inverse(X), np.full(14, np.inf), np.full(14, 1 / 14)
+    found = (arms[0], arms[1], 0.0)
+    for step in range(1, 60):
+        assert invert(inverse, X, shares, 0.0)
+        naive = (arms[0], arms[1], -1.0)
+        for i, j in itertools.combinations(arms, 2):
+            value = variance(inverse, X, i, j)
+            if value > naive[2] * (1.0 + TIE):
+                naive = (i, j, value)
+        found = worst_pair_again(inverse, X, np.array(arms), found[0], found[1], bounds)
+        assert found == naive
+        part = 2.0 / (step + 2.0)
+        shares *= 1.0 - part
+        shares[(found[0], found[1])[step % 2]] += part
+        bounds *= (1.0 + 1e-6) / (1.0 - part)
 
 
 @instances

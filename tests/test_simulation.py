@@ -306,3 +306,23 @@ def test_ctrl_c_before_all_threads_are_started(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("paretoscout.simulation.replicates.threading.Thread", Second)
     assert in_threads(lambda index, report: None, 4, 2, Progress(False, 4, "")) == ([], True)
+
+
+def test_one_replicate_is_the_first_of_many() -> None:
+    """It takes the first state as it is, the others take copies."""
+    one = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=1, seed=4)
+    many = ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=2, seed=4)
+    np.testing.assert_array_equal(one.pulls, many.pulls[:1])
+    same(one, ps.simulate(S5, "multi-pfi", eps=0.05, delta=0.1, replicates=1, seed=4))
+
+
+def test_a_hundred_thousand_arms_take_no_pairs() -> None:
+    """The problem is made, run and judged in a second; all pairs of arms would take a minute."""
+    rng = np.random.default_rng(1)
+    few = ps.problems.gaussian(rng.normal(size=(200, 2)), 0.5)
+    ps.simulate(few, "multi-pfi", eps=0.1, replicates=1, max_samples=10)  # compiles
+    began = time.process_time()
+    many = ps.problems.gaussian(rng.normal(size=(100_000, 2)), 0.5)
+    result = ps.simulate(many, "multi-pfi", eps=0.1, replicates=1, max_samples=200_000, goal="cover")
+    assert time.process_time() - began < 15.0
+    assert result.samples[0] == 200_000

@@ -17,6 +17,7 @@ from paretoscout.algorithms.track_and_stop import hedge, init
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels import alternatives
 from paretoscout.kernels.alternatives import (
+    clearly_above,
     cost_to_catch_up,
     cost_to_fall,
     joined,
@@ -250,6 +251,25 @@ def test_costs_equal_those_of_all_alternatives(L: int, seed: int) -> None:
         assert cost == pytest.approx(naive_addition(y, w, k, front_of(y))[0], rel=1e-9, abs=1e-15)
     for (i, j), cost in removals.items():
         assert cost == pytest.approx(naive_removal(y, w, i, j), rel=1e-12)
+
+
+@pytest.mark.parametrize("L", [1, 2, 3])
+def test_arms_that_are_left_out_cost_too_much(L: int) -> None:
+    """One member alone bounds the cost of all; where the front has one member it is the cost."""
+    rng = np.random.default_rng(L)
+    left_out = 0
+    for _ in range(30):
+        y, w = rng.normal(size=(9, L)), rng.dirichlet(np.full(9, 0.5))
+        front = front_of(y)
+        limit = float(rng.exponential(0.05))
+        for k in set(range(9)) - set(front):
+            cost = naive_addition(y, w, k, front)[0]
+            above = clearly_above(k, y, w, np.array(front), limit)
+            left_out += above
+            assert cost > limit or not above
+            if len(front) == 1 and cost > limit * (1 + 1e-6):
+                assert above
+    assert left_out > 10
 
 
 def test_best_weights_are_those_of_theory() -> None:

@@ -103,8 +103,8 @@ def gaps(means: ArrayLike, directions: Directions = None) -> Gaps:
     leads = _leads(y, np.arange(len(y)), on, no_margin)
     star = np.where(front, 0.0, np.maximum(leads, 0.0))
     plus, minus = np.full(len(y), np.nan), np.full(len(y), np.nan)
-    plus[on] = np.minimum(np.maximum(0.0 - leads[on], 0.0), nearest(y, on, on, no_margin, 0.0, star))
-    minus[on] = nearest(y, on, off, no_margin, 0.0, star)
+    plus[on] = np.minimum(np.maximum(0.0 - leads[on], 0.0), nearest(y, on, on, no_margin, 0.0, star)[0])
+    minus[on] = nearest(y, on, off, no_margin, 0.0, star)[0]
     required = np.where(front, np.minimum(plus, minus), star)
     return Gaps(star, plus, minus, required, front)
 
@@ -180,8 +180,10 @@ def are_right(y: Floats, returned: Mask, eps: Floats, goal: str | int) -> Mask:
     if goal == "front":
         right &= returned[:, front].all(axis=1)
     elif goal == "cover":
+        some = returned.any(axis=0)
+        chosen, theirs = y[some] + eps, returned[:, some]
         for best in y[front]:
-            right &= returned[:, (y + eps >= best).all(axis=1)].any(axis=1)
+            right &= theirs[:, (chosen >= best).all(axis=1)].any(axis=1)
     else:
         right &= returned.sum(axis=1) >= min(int(goal), int(front.sum()))
     return right
@@ -195,7 +197,7 @@ def _eps_optimal(y: Floats, front: Mask, eps: ArrayLike) -> Mask:
 def _leads(y: Floats, arms: NDArray[np.int64], rows: NDArray[np.int64], margin: Floats) -> Floats:
     """Return max over j in `rows`, j != k, of min_l(y_j - y_k - margin), for each k of `arms`."""
     # 0 - x rather than -x, which would turn 0 into -0
-    return 0.0 - nearest(-y, arms, rows, margin, -np.inf, np.zeros(len(y)))
+    return 0.0 - nearest(-y, arms, rows, margin, -np.inf, np.zeros(len(y)))[0]
 
 
 def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:

@@ -344,6 +344,8 @@ def _same(one: Any, other: Any) -> bool:
 def _unique(names: Sequence[str], kind: str, of: str) -> None:
     if not names:
         raise InvalidInput(f"{of} must have at least one {kind}, got none")
+    if len(set(names)) == len(names):
+        return
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -143,6 +143,21 @@ def lower_lead(state: APEState, constants: APEConstants, i: int, j: int, unit: f
 
 
 @kernel
+def leads(state: APEState, constants: APEConstants, i: int, j: int) -> tuple[float, float, float, float]:
+    """M+ and, with eps1, M- of (i, j); then those of (j, i). All four at once: half of what they take is the same."""
+    unit = unit_width(state, constants, i, j)
+    upper, lower, other_upper, other_lower = -np.inf, -np.inf, -np.inf, -np.inf
+    for metric in range(constants.sigma.shape[0]):
+        difference = state.means[i, metric] - state.means[j, metric]
+        half, slack = constants.sigma[metric] * unit, constants.eps1[metric]
+        upper = max(upper, difference + half)
+        lower = max(lower, difference + slack - half)
+        other_upper = max(other_upper, half - difference)
+        other_lower = max(other_lower, slack - difference - half)
+    return upper, lower, other_upper, other_lower
+
+
+@kernel
 def surely_covered(state: APEState, constants: APEConstants, i: int) -> bool:
     """Whether an arm dominates i for sure, or one of OPT does so when it is given eps2."""
     if state.room[i] < 0.0:
@@ -231,21 +246,19 @@ def compare(state: APEState, constants: APEConstants, arm: int) -> None:
     for j in range(state.counts.shape[0]):
         if j == arm:
             continue
-        unit = unit_width(state, constants, arm, j)
-        lead = upper_lead(state, constants, arm, j, unit)
-        if lead < state.room[arm]:
-            state.room[arm], state.nearest[arm] = lead, j
-        if state.blocker[arm] < 0 and lower_lead(state, constants, arm, j, unit, constants.eps1) <= 0.0:
+        upper, lower, other_upper, other_lower = leads(state, constants, arm, j)
+        if upper < state.room[arm]:
+            state.room[arm], state.nearest[arm] = upper, j
+        if state.blocker[arm] < 0 and lower <= 0.0:
             state.blocker[arm] = j
 
-        lead = upper_lead(state, constants, j, arm, unit)
-        if lead < 0.0:
+        if other_upper < 0.0:
             beat(state, constants, arm, j)
-        if lead <= state.room[j]:
-            state.room[j], state.nearest[j] = lead, arm
+        if other_upper <= state.room[j]:
+            state.room[j], state.nearest[j] = other_upper, arm
         elif state.nearest[j] == arm:  # another one may be nearer now: `judge` looks if it matters
-            state.room[j], state.exact[j] = lead, False
-        if lower_lead(state, constants, j, arm, unit, constants.eps1) <= 0.0:
+            state.room[j], state.exact[j] = other_upper, False
+        if other_lower <= 0.0:
             if state.blocker[j] < 0:
                 state.blocker[j] = arm
         elif state.blocker[j] == arm:
@@ -330,11 +343,15 @@ def verdicts(state: APEState, constants: APEConstants) -> Verdicts:
     """
     K, L = state.sums.shape
     radii = np.full((K, L), np.inf)
+    cheapest = 0
+    second = np.inf if K > 1 else state.spent[0]
+    for k in range(1, K):
+        if state.spent[k] < state.spent[cheapest]:
+            cheapest, second = k, state.spent[cheapest]
+        else:
+            second = min(second, state.spent[k])
     for k in range(K):
-        partner = np.inf if K > 1 else state.spent[k]
-        for j in range(K):
-            if j != k:
-                partner = min(partner, state.spent[j])
+        partner = second if k == cheapest else state.spent[cheapest]
         if state.counts[k] > 0:
             unit = math.sqrt((constants.price + state.spent[k] + partner) * state.spread[k])
             for metric in range(L):

@@ -96,7 +96,7 @@ class PSIPSState(NamedTuple):
     right: FloatArray  # (d, L) sum x Y
     factor: FloatArray  # (d, d) factor of A, once it is invertible
     reach: IntArray  # (d,) all d - 1
-    means: FloatArray  # (K, L) estimates
+    means: FloatArray  # (K, L) estimates; by contexts, those of the last look at the front
     gains: FloatArray  # (K,) of AdaHedge, summed up
     mixability: FloatArray  # (1,) what AdaHedge has lost by mixing; its rate is log K / that
     weights: FloatArray  # (K,) its weights
@@ -197,10 +197,11 @@ def choose(
 ) -> tuple[int, FloatArray]:
     """The spanning arms first; then an arm by the weights, which learn from draws that dispute the front."""
     counters = state.counters
-    for arm in constants.first_arms:
-        if state.counts[arm] + pending[arm] == 0:
-            return arm, constants.no_ticket
-    if counters[READY] == 0:  # all of them are on their way
+    if counters[READY] == 0:
+        for arm in constants.first_arms:
+            if state.counts[arm] + pending[arm] == 0:
+                return arm, constants.no_ticket
+        # all of them are on their way
         return draw_arm(state, constants, 1.0, rng), constants.no_ticket
     t = counters[TOTAL]
     arm = draw_arm(state, constants, t**-constants.exploration, rng)
@@ -235,8 +236,18 @@ def draw_arm(state: PSIPSState, constants: PSIPSConstants, explored: float, rng:
 
 
 @kernel
+def estimate(state: PSIPSState, constants: PSIPSConstants, theta: FloatArray, means: FloatArray) -> None:
+    """Write the estimates (K, L) by the contexts; theta (d, L) is working space."""
+    copy_into(theta, state.right)
+    solve(state.factor, state.reach, theta)
+    times_contexts(constants, theta, means)
+
+
+@kernel
 def find_front(state: PSIPSState, constants: PSIPSConstants) -> None:
     """Find the front of the estimates."""
+    if state.factor.shape[0] > 0:
+        estimate(state, constants, state.normal, state.means)
     n = undominated_estimates(constants.everyone, state.means, state.front)
     state.counters[N_FRONT] = n
     for k in range(state.on_front.shape[0]):
@@ -408,14 +419,10 @@ def update(
         elif is_ready(state, constants):
             copy_into(state.factor, state.gram)
             factorise(state.factor, state.reach)
-        if counters[READY] == 1:
-            copy_into(state.normal, state.right)
-            solve(state.factor, state.reach, state.normal)
-            times_contexts(constants, state.normal, state.means)
     if counters[READY] == 0:
         return
     if counters[STOPPING] == 1:
-        settle_front(state)
+        settle_front(state, constants)
     elif constants.valid and counters[TOTAL] >= counters[NEXT_CHECK]:
         stop_if_proven(state, constants)
         counters[NEXT_CHECK] = counters[TOTAL] + max(constants.every, int(CHECK_GROWTH * counters[TOTAL]))
@@ -433,8 +440,10 @@ def is_ready(state: PSIPSState, constants: PSIPSConstants) -> bool:
 
 
 @kernel
-def settle_front(state: PSIPSState) -> None:
+def settle_front(state: PSIPSState, constants: PSIPSConstants) -> None:
     """Return the front that the draws agreed on."""
+    if state.factor.shape[0] > 0:
+        estimate(state, constants, state.normal, state.means)
     front = state.front[: state.counters[N_FRONT]]
     for k in range(state.status.shape[0]):
         state.status[k] = FRONT if state.on_front[k] == 1 else DOMINATED
@@ -515,6 +524,9 @@ def verdicts(state: PSIPSState, constants: PSIPSConstants) -> Verdicts:
     means = np.zeros((K, L))
     radii = np.full((K, L), np.inf)
     level = log_det(state) if d > 0 else 0.0
+    values = state.means.copy()
+    if d > 0 and state.counters[READY] == 1:
+        estimate(state, constants, np.zeros((d, L)), values)
     for k in range(K):
         unit = np.inf
         if d == 0:
@@ -531,10 +543,10 @@ def verdicts(state: PSIPSState, constants: PSIPSConstants) -> Verdicts:
                 b += column[i, 0] * column[i, 0]
             unit = least_squares(a, b, level, constants.delta, 1.0, RHO, L)
         for metric in range(L):
-            means[k, metric] = state.means[k, metric] * constants.units[metric]
+            means[k, metric] = values[k, metric] * constants.units[metric]
             if constants.valid and unit < np.inf:
                 radii[k, metric] = unit * constants.units[metric]
-    return scaled_verdicts(state.status, state.beaten_by, state.means, radii, means, radii, state.counts)
+    return scaled_verdicts(state.status, state.beaten_by, values, radii, means, radii, state.counts)
 
 
 @kernel

@@ -153,13 +153,14 @@ def choose(
 ) -> tuple[int, FloatArray]:
     """Return an arm with fewer than sqrt(t) - K / 2 samples if there is one, else the one most behind its weight."""
     K = state.counts.shape[0]
-    t, fewest = state.counters[TOTAL], 0
+    t, least = state.counters[TOTAL], state.counts[0] + pending[0]
     for k in range(K):
         t += pending[k]
-        if state.counts[k] + pending[k] < state.counts[fewest] + pending[fewest]:
-            fewest = k
-    least = state.counts[fewest] + pending[fewest]
+        least = min(least, state.counts[k] + pending[k])
     if least == 0 or least <= math.sqrt(t) - 0.5 * K:
+        fewest = 0
+        while state.counts[fewest] + pending[fewest] > least:
+            fewest += 1
         return fewest, constants.no_ticket
     found, most = 0, -np.inf
     for k in range(K):

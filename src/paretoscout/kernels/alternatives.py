@@ -14,9 +14,12 @@ import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .compile import kernel
+from .decisions import margin
 
 #: With other than two metrics, a search for the best way to catch up gives up after so many steps, and says so.
 MOST_STEPS = 10_000
+#: What rounding may do to a cost, relatively.
+ROUNDING = 1e-9
 
 
 class Search(NamedTuple):
@@ -101,10 +104,23 @@ def cost_to_catch_up(
 
 
 @kernel
+def clearly_above(k: int, y: FloatArray, w: FloatArray, front: IntArray, limit: float) -> bool:
+    """Whether it costs more than the limit that k catches up with one member alone: then so do all, which take longer.
+
+    Rounding does not matter: what is above the limit by so little is not told.
+    """
+    for p in front:
+        gap = margin(p, k, y)
+        if gap > 0.0 and 0.5 * joined(w[k], w[p]) * gap * gap > limit * (1.0 + ROUNDING):
+            return True
+    return False
+
+
+@kernel
 def out_of_reach(k: int, y: FloatArray, w: FloatArray, front: IntArray, search: Search, limit: float) -> bool:
     """Whether it surely costs more than the limit that k catches up with every member of the (sorted) front."""
     if y.shape[1] == 2:
-        return cost_to_catch_up(k, y, w, front, search, limit)[0] > limit
+        return clearly_above(k, y, w, front, limit) or cost_to_catch_up(k, y, w, front, search, limit)[0] > limit
     found, exact = branch(k, y, w, front, search, limit, True)
     return exact and not found
 
@@ -315,7 +331,7 @@ def nearest_alternative(
                 if cost < best:
                     best, fallen, winner = cost, i, j
     for k in range(K):
-        if on_front[k] == 0:
+        if on_front[k] == 0 and not clearly_above(k, y, w, front, best):
             cost, _ = cost_to_catch_up(k, y, w, front, search, best)
             if cost < best:
                 best, newcomer = cost, k

@@ -15,6 +15,7 @@ import numpy as np
 from .arrays import FloatArray, IntArray
 from .compile import allocating_kernel, kernel
 from .dispatch import Verdicts
+from .dominance import nearest, undominated
 
 # Verdict on an arm.
 UNDECIDED = 0
@@ -138,38 +139,31 @@ def dominator(k: int, rivals: IntArray, values: FloatArray, radii: FloatArray) -
     return found
 
 
-@kernel
+@allocating_kernel
 def name_rivals(rival: IntArray, values: FloatArray, radii: FloatArray, status: IntArray) -> None:
     """Name for each undecided arm the one that comes nearest to dominating it, among those measured and standing."""
-    for k in range(rival.shape[0]):
-        if status[k] != UNDECIDED:
-            continue
-        rival[k] = -1
-        best = -np.inf
-        for j in range(rival.shape[0]):
-            if j != k and status[j] != DOMINATED and radii[j, 0] < np.inf:
-                lead = margin(j, k, values)
-                if lead > best:
-                    rival[k], best = j, lead
+    asking = np.flatnonzero(status == UNDECIDED)
+    rival[asking] = closest_rivals(values, asking, np.flatnonzero((status != DOMINATED) & (radii[:, 0] < np.inf)))
 
 
-@kernel
+@allocating_kernel
 def name_rivals_there(
     rival: IntArray, values: FloatArray, radii: FloatArray, status: IntArray, presence: IntArray
 ) -> None:
     """Name rivals where arms may have left: nobody who left is one, and who was withdrawn has none."""
+    there = presence <= DOUBTFUL
     for k in range(rival.shape[0]):
-        if presence[k] == GONE or (rival[k] >= 0 and not is_there(presence[rival[k]])):
+        if presence[k] == GONE or (rival[k] >= 0 and not there[rival[k]]):
             rival[k] = -1
-        if status[k] != UNDECIDED or presence[k] == GONE:
-            continue
-        rival[k] = -1
-        best = -np.inf
-        for j in range(rival.shape[0]):
-            if j != k and is_there(presence[j]) and status[j] != DOMINATED and radii[j, 0] < np.inf:
-                lead = margin(j, k, values)
-                if lead > best:
-                    rival[k], best = j, lead
+    asking = np.flatnonzero((status == UNDECIDED) & (presence != GONE))
+    standing = np.flatnonzero(there & (status != DOMINATED) & (radii[:, 0] < np.inf))
+    rival[asking] = closest_rivals(values, asking, standing)
+
+
+@allocating_kernel
+def closest_rivals(values: FloatArray, arms: IntArray, rivals: IntArray) -> IntArray:
+    """Return for each of `arms` the other one of `rivals` with the largest `margin`, the first of them; -1: none."""
+    return nearest(-values, arms, rivals, np.zeros(values.shape[1]), -np.inf, np.zeros(values.shape[0]))[1]
 
 
 @allocating_kernel
@@ -260,14 +254,8 @@ def verdicts_by_estimates(estimates: FloatArray, counts: IntArray, finished: boo
     status = np.full(K, UNDECIDED)
     rival = np.full(K, -1)
     if finished:
-        kept = np.empty(K, np.int64)
-        front = kept[: undominated_estimates(np.arange(K), estimates, kept)]
-        status[:] = DOMINATED
-        for k in front:
-            status[k] = FRONT
-        for k in range(K):
-            best = -np.inf
-            for j in front:
-                if status[k] == DOMINATED and margin(j, k, estimates) > best:
-                    rival[k], best = j, margin(j, k, estimates)
+        front = undominated(estimates)
+        status[:] = np.where(front, FRONT, DOMINATED)
+        behind = np.flatnonzero(~front)
+        rival[behind] = closest_rivals(estimates, behind, np.flatnonzero(front))
     return Verdicts(status, rival, estimates.copy(), np.full(estimates.shape, np.inf), counts.copy())

@@ -19,6 +19,8 @@ from .compile import kernel
 
 #: Values this near to each other, relatively, are a tie: rounding must not decide whom to sample.
 TIE = 1e-9
+#: Values this near to each other, relatively, may be equal but for rounding.
+CLOSE = 1e-6
 #: A pivot below this part of its diagonal entry is rounding: the matrix has no inverse.
 SINGULAR = 1e-13
 #: The list of directions that can be the worst one goes down to this part of what the worst one can fall to.
@@ -332,15 +334,17 @@ def optimal_shares(
 
     Variances are those at one sample in all. Frank-Wolfe from equal shares: the arm that takes most off the worst
     direction gets 2 / (step + 2) of the design. The best design met is kept, without tiny shares, and a little of it
-    goes to `spanning` arms. `best` is working space.
+    goes to `spanning` arms. `best` and `inverse.along` are working space.
     """
     K = shares.shape[0]
     least = np.inf
+    i, j, bounds = arms[0], arms[1], inverse.along
     for k in range(K):
         shares[k] = 1.0 / K
+        bounds[k] = np.inf
     for step in range(1, DESIGN_STEPS):
         invert(inverse, contexts, shares, 0.0)
-        i, j, worst = worst_pair(inverse, contexts, arms)
+        i, j, worst = worst_pair_again(inverse, contexts, arms, i, j, bounds)
         if worst < least * (1.0 - TIE):
             least = worst
             for k in range(K):
@@ -358,6 +362,7 @@ def optimal_shares(
             moved += change * change
             size += shares[k] * shares[k]
             shares[k] += change
+            bounds[k] *= (1.0 + CLOSE) / (1.0 - part)  # that much of the samples before is left
         if math.sqrt(moved) < DESIGN_TOLERANCE * math.sqrt(size):
             break
     total = 0.0
@@ -376,12 +381,107 @@ def optimal_shares(
 def worst_pair(inverse: Inverse, contexts: FloatArray, arms: IntArray) -> tuple[int, int, float]:
     """The pair of `arms`, two at least, with the largest variance, and that variance."""
     i, j, worst = arms[0], arms[1], -1.0
-    for position in range(arms.shape[0]):
-        for other in range(position + 1, arms.shape[0]):
-            value = variance(inverse, contexts, arms[position], arms[other])
-            if value > worst * (1.0 + TIE):
-                i, j, worst = arms[position], arms[other], value
+    for position in range(arms.shape[0] - 1):
+        i, j, worst, _, _ = worst_partner(inverse, contexts, arms, position, i, j, worst, np.inf)
     return i, j, worst
+
+
+@kernel
+def worst_pair_again(
+    inverse: Inverse, contexts: FloatArray, arms: IntArray, i: int, j: int, bounds: FloatArray
+) -> tuple[int, int, float]:
+    """`worst_pair`, from a pair that was the worst one before and bounds (K,) on the variances of an arm and those
+    after it in `arms`, which are made narrower.
+
+    Arms whose bound is below `enough` are left out. That changes nothing, unless a pair is so near to it that rounding
+    decides (see TIE): then all pairs are looked at.
+    """
+    enough = (1.0 - CLOSE) * variance(inverse, contexts, i, j)
+    widest = 0.0
+    for k in arms:
+        widest = max(widest, inverse.leverages[k])
+    i, j, worst = arms[0], arms[1], -1.0
+    for position in range(arms.shape[0] - 1):
+        k = arms[position]
+        # of two vectors, the norm of the difference is at most the sum of the norms
+        both = math.sqrt(widest) + math.sqrt(max(0.0, inverse.leverages[k]))
+        bounds[k] = min(bounds[k], (1.0 + CLOSE) * both * both)
+        if bounds[k] < enough:
+            continue
+        i, j, worst, most, near = worst_partner(inverse, contexts, arms, position, i, j, worst, enough)
+        bounds[k] = (1.0 + CLOSE) * most
+        if near:
+            return worst_pair(inverse, contexts, arms)
+    return i, j, worst
+
+
+@kernel
+def worst_partner(
+    inverse: Inverse,
+    contexts: FloatArray,
+    arms: IntArray,
+    position: int,
+    i: int,
+    j: int,
+    worst: float,
+    enough: float,
+) -> tuple[int, int, float, float, bool]:
+    """Pair an arm with all after it.
+
+    Returns the worst pair so far and its variance, the largest of this arm, and whether one is just above `enough`.
+    """
+    k, most, near = arms[position], -1.0, False
+    other = position + 1
+    while other < arms.shape[0]:
+        if other + 4 <= arms.shape[0] and are_dense(inverse, contexts, k, arms[other : other + 4]):
+            a, b, c, d = four_variances(inverse, contexts, k, arms[other : other + 4])
+            largest = max(max(a, b), max(c, d))
+            most = max(most, largest)
+            if largest >= enough:
+                for value in (a, b, c, d):
+                    near = near or enough <= value <= enough * (1.0 + 2.0 * TIE)
+            if largest > worst * (1.0 + TIE):
+                for step, value in enumerate((a, b, c, d)):
+                    if value > worst * (1.0 + TIE):
+                        i, j, worst = k, arms[other + step], value
+            other += 4
+            continue
+        value = variance(inverse, contexts, k, arms[other])
+        most = max(most, value)
+        near = near or enough <= value <= enough * (1.0 + 2.0 * TIE)
+        if value > worst * (1.0 + TIE):
+            i, j, worst = k, arms[other], value
+        other += 1
+    return i, j, worst, most, near
+
+
+@kernel
+def are_dense(inverse: Inverse, contexts: FloatArray, k: int, others: IntArray) -> bool:
+    """Whether neither k nor any of the others has a zero at the ends of its context."""
+    d = contexts.shape[1]
+    if inverse.start[k] != 0 or inverse.stop[k] != d:
+        return False
+    for j in others:  # noqa: SIM110 numba has no all()
+        if inverse.start[j] != 0 or inverse.stop[j] != d:
+            return False
+    return True
+
+
+@kernel
+def four_variances(
+    inverse: Inverse, contexts: FloatArray, k: int, others: IntArray
+) -> tuple[float, float, float, float]:
+    """`variance` of k and each of four others, all dense: four sums at a time take a processor as long as one."""
+    solved = inverse.solved
+    a, b, c, d = others[0], others[1], others[2], others[3]
+    to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
+    for i in range(contexts.shape[1]):
+        x, y = contexts[k, i], solved[k, i]
+        to_a += (x - contexts[a, i]) * (y - solved[a, i])
+        to_b += (x - contexts[b, i]) * (y - solved[b, i])
+        to_c += (x - contexts[c, i]) * (y - solved[c, i])
+        to_d += (x - contexts[d, i]) * (y - solved[d, i])
+    return max(0.0, to_a), max(0.0, to_b), max(0.0, to_c), max(0.0, to_d)
 
 
 @kernel

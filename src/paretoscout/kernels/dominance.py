@@ -22,6 +22,7 @@ SMALL = 16  # rows compared with one another directly
 PAIRS = 32_768  # pairs of rows compared directly
 BLOCK = 64  # rows compared at once: long enough for the compiler to use vector instructions
 BUCKET = 16  # rows in a leaf of a tree
+FEW = 128  # searches that no tree is built for
 
 
 # The undominated rows
@@ -391,7 +392,7 @@ def mark_pairs(values, rows, a, a_end, b, b_end, first, block, fits, alive):
                 alive[rows[k]] = False
 
 
-# Distances: the one search that all gaps come from
+# Distances: the one search that all gaps come from, and the rivals of undecided arms
 
 
 @allocating_kernel
@@ -402,42 +403,58 @@ def nearest(
     shift: NDArray[np.float64],
     floor: float,
     weights: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """For each query k, return the least max(floor, max_l(y_j - y_k + shift)) + weights[j], j != k in `rows`.
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """For each query k, return the least max(floor, max_l(y_j - y_k + shift)) + weights[j], j != k in `rows`, and j.
 
-    The least of nothing is inf. With shift 0 and floor 0 this is min_j M(j, k) + weights[j]. With -y for
-    y and floor -inf it is min_j max_l(y_k - y_j + shift), which is -max_j m(k, j) before m is cut off at 0.
+    The least of nothing is inf, and its row -1; of several rows it is the first in the table. With shift 0 and floor 0
+    this is min_j M(j, k) + weights[j]. With -y for y and floor -inf it is min_j max_l(y_k - y_j + shift), which is
+    -max_j m(k, j) before m is cut off at 0.
 
     A tree of boxes leaves out what cannot be nearest. Sums and differences round monotonically, so that
     the bound of a box holds for the rows in it to the last bit.
     """
-    order, ends, low, lightest = build_tree(values, rows, weights)
+    found, who = np.full(queries.size, np.inf), np.full(queries.size, -1)
+    if queries.size <= FEW:  # a tree would take longer to build than to do without
+        for i in range(queries.size):
+            for j in rows:
+                found[i], who[i] = nearer(values, queries[i], j, shift, floor, weights, found[i], who[i])
+        return found, who
+    order, ends, low, lightest, first = build_tree(values, rows, weights)
     n_nodes = ends.shape[0]
     stack, bounds = np.empty(n_nodes, np.int64), np.empty(n_nodes)
-    found = np.full(queries.size, np.inf)
     for i in range(queries.size):
-        k, best = queries[i], np.inf
+        k, best, its_row = queries[i], np.inf, np.int64(-1)
         stack[0], bounds[0], size = 0, -np.inf, 1
         while size > 0:
             size -= 1
             node = stack[size]
-            if bounds[size] >= best:
+            if bounds[size] > best or (bounds[size] == best and first[node] >= its_row):
                 continue
             if 2 * node + 1 >= n_nodes:
                 for j in order[ends[node, 0] : ends[node, 1]]:
-                    if j != k:
-                        best = min(best, excess(values, j, values, k, shift, floor) + weights[j])
+                    best, its_row = nearer(values, k, j, shift, floor, weights, best, its_row)
                 continue
             near, far = 2 * node + 1, 2 * node + 2
             near_bound = excess(low, near, values, k, shift, floor) + lightest[near]
             far_bound = excess(low, far, values, k, shift, floor) + lightest[far]
-            if near_bound > far_bound:
+            if near_bound > far_bound or (near_bound == far_bound and first[near] > first[far]):
                 near, far, near_bound, far_bound = far, near, far_bound, near_bound
             stack[size], bounds[size] = far, far_bound
             stack[size + 1], bounds[size + 1] = near, near_bound
             size += 2
-        found[i] = best
-    return found
+        found[i], who[i] = best, its_row
+    return found, who
+
+
+@kernel
+def nearer(values, k, j, shift, floor, weights, best, its_row):
+    """Return the least so far, and its row, once row j is looked at too."""
+    if j == k:
+        return best, its_row
+    distance = excess(values, j, values, k, shift, floor) + weights[j]
+    if distance < best or (distance == best and j < its_row):
+        return distance, j
+    return best, its_row
 
 
 @kernel
@@ -451,7 +468,7 @@ def excess(upper, a, lower, b, shift, floor):
 
 @allocating_kernel
 def build_tree(values, rows, weights):
-    """Return a balanced tree over `rows`: their order; each node's range, lower corner and least weight.
+    """Return a balanced tree over `rows`: their order; each node's range, lower corner, least weight and first row.
 
     The children of node i are nodes 2 i + 1 and 2 i + 2. Each node is cut in half across its widest column.
     """
@@ -463,12 +480,13 @@ def build_tree(values, rows, weights):
     ends = np.zeros((n_nodes, 2), np.int64)
     ends[0, 1] = rows.size
     low, high = np.full((n_nodes, n_columns), np.inf), np.full(n_columns, -np.inf)
-    lightest = np.full(n_nodes, np.inf)
+    lightest, first = np.full(n_nodes, np.inf), np.full(n_nodes, values.shape[0])
     for node in range(n_nodes):
         start, stop = ends[node, 0], ends[node, 1]
         high[:] = -np.inf
         for row in order[start:stop]:
             lightest[node] = min(lightest[node], weights[row])
+            first[node] = min(first[node], row)
             for col in range(n_columns):
                 low[node, col] = min(low[node, col], values[row, col])
                 high[col] = max(high[col], values[row, col])
@@ -477,10 +495,22 @@ def build_tree(values, rows, weights):
             for col in range(n_columns):
                 if high[col] - low[node, col] > high[widest] - low[node, widest]:
                     widest = col
-            ranked = sort_rows(values, order[start:stop].copy(), widest)
-            for i in range(stop - start):
-                order[start + i] = ranked[i]
-            middle = (start + stop) // 2
+            middle = halve(values, order, start, stop, widest)
             ends[2 * node + 1, 0], ends[2 * node + 1, 1] = start, middle
             ends[2 * node + 2, 0], ends[2 * node + 2, 1] = middle, stop
-    return order, ends, low, lightest
+    return order, ends, low, lightest, first
+
+
+@allocating_kernel
+def halve(values, rows, start, stop, col):
+    """Reorder `rows[start:stop]` so that the first half is no smaller than the second in `col`; return its end."""
+    middle = (start + stop) // 2
+    while stop - start > 1:
+        equal, below = split(values, rows, start, stop, col, middle_value(values, rows, start, stop, col))
+        if middle < equal:
+            stop = equal
+        elif middle >= below:
+            start = below
+        else:
+            break
+    return middle

@@ -30,8 +30,8 @@ def condition(covariance: FloatArray, arm: int, noise: float, gains: FloatArray)
             gains[k] = 0.0
         return 0.0
     root = math.sqrt(variance + noise)
-    for k in range(gains.shape[0]):
-        gains[k] = covariance[k, arm] / root
+    for k in range(gains.shape[0]):  # its row is its column, and lies in one piece
+        gains[k] = covariance[arm, k] / root
     for i in range(gains.shape[0]):
         # the product of two gains, so that the matrix stays exactly symmetric
         gain = gains[i]

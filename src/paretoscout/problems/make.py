@@ -172,7 +172,9 @@ def table(
     arms = tuple(dict.fromkeys(labels))
     position = {label: k for k, label in enumerate(arms)}
     group = np.array([position[label] for label in labels])
-    rows = tuple(np.ascontiguousarray(values[group == k]) for k in range(len(arms)))
+    by_arm = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[by_arm], prepend=-1))
+    rows = tuple(np.split(values[by_arm], starts[1:]))
     if max(map(len, rows)) < 2:
         raise InvalidInput(
             f"problem {name!r} must have an arm with two rows or more: one measurement says nothing about noise"
@@ -189,7 +191,7 @@ def table(
     def of_arms(column: str, what: str) -> FloatArray:
         """A column with one number for each arm."""
         given = columns.numbers(column)
-        numbers = np.array([given[group == k][0] for k in range(len(arms))])
+        numbers = given[by_arm[starts]]
         differs = given != numbers[group]
         if differs.any():
             raise InvalidInput(

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +83,7 @@ def simulate(
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
     run = Simulation(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
+    run.once = n_replicates == 1
     with compiling(progress):
         run.compile()
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
@@ -132,6 +134,7 @@ class Simulation:
         self.gaps = gaps(self.means).star
         self.first_state, self.constants = algorithm.start(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
+        self.once = False  # there is but one replicate: with a million arms a copy of the state matters
         assumed = assumptions(self.asked, self.kernels, settings, self.setup)
         self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
@@ -139,11 +142,11 @@ class Simulation:
 
     def compile(self) -> None:
         """Compile all there is, once, in the thread that hears Ctrl-C."""
-        Replicate(self, 0).compile()
+        Replicate(self, 0, self.first_state).compile()
 
     def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""
-        replicate = Replicate(self, index)
+        replicate = Replicate(self, index, self.first_state if self.once else None)
         while not replicate.finished:
             before, began = replicate.samples, time.perf_counter()
             replicate.advance(self.slice_rounds)
@@ -198,13 +201,14 @@ class Simulation:
 class Replicate(Run):
     """One run of a simulation."""
 
-    def __init__(self, simulation: Simulation, index: int) -> None:
+    def __init__(self, simulation: Simulation, index: int, state: Any = None) -> None:
+        """state: where it begins, which it changes; None: a copy of the first state."""
         self.index, self.cap = index, simulation.cap
         rounds = simulation.log_rounds
         super().__init__(
             simulation.kernels,
             simulation.setup,
-            copy_state(simulation.first_state),
+            copy_state(simulation.first_state) if state is None else state,
             simulation.constants,
             simulation.environment,
             (algorithm_stream(simulation.seed, index), environment_stream(simulation.seed, index)),
