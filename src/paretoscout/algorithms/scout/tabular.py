@@ -295,9 +295,9 @@ def choose(
             return k, constants.no_ticket
     k = state.heap[0]
     arm, rival = k, rival_of(state, k)
-    if rival >= 0 and is_there(state.presence[rival]):
-        if gain(state, constants, rival, pending) > gain(state, constants, arm, pending):
-            arm = rival
+    measurable = rival >= 0 and is_there(state.presence[rival])
+    if measurable and gain(state, constants, rival, pending) > gain(state, constants, k, pending):
+        arm = rival
     counters[CURRENT], counters[IN_QUESTION] = arm, k
     counters[LEFT] = batch_of(state, arm, k) - 1
     note_pending(state, k, rival, pending)
@@ -732,9 +732,9 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     while depth > 0:
         depth -= 1
         node = tree.stack[depth]
-        if n > SMALL and state.counters[N_DOUBTFUL] == 0:
-            if tree.standing[node] == 0 or surely_escaped(state, constants, k, node, needed):
-                continue
+        skips = n > SMALL and state.counters[N_DOUBTFUL] == 0
+        if skips and (tree.standing[node] == 0 or surely_escaped(state, constants, k, node, needed)):
+            continue
         if node < first:
             tree.stack[depth], tree.stack[depth + 1] = 2 * node, 2 * node + 1
             depth += 2

@@ -1,10 +1,10 @@
 """Who matters to an arm, among many: a search tree of the arms that stand.
 
 Of each arm two rivals matter: who beats it most clearly, and whom it escapes least clearly. With up to SMALL arms all
-are looked at. Of more there is a balanced binary tree, split by how well arms are known and by their means. Each node has
-the best mean of its arms in each metric, and the ranges of their samples and variances: these bound what any of its arms
-can show, so that most of the tree is never visited. Bounds stay right while samples come in; the tree is built again
-now and then, so that they stay narrow.
+are looked at. Of more there is a balanced binary tree, split by how well arms are known and by their means. Each node
+has the best mean of its arms in each metric, and the ranges of their samples and variances: these bound what any of its
+arms can show, so that most of the tree is never visited. Bounds stay right while samples come in; the tree is built
+again now and then, so that they stay narrow.
 
 Ranking goes by one term of the evidence (`largest_term`), and proves nothing. What a node proves is `surely_escaped`.
 """
