@@ -42,7 +42,7 @@ def reason(table: VerdictTable, k: int, kinds: Mapping[str, str] | None = None) 
     rival = table.rivals[k]
     if table.verdicts[k] != "dominated" or rival is None:
         return ""
-    j = table.arms.index(rival)
+    j = table.place[rival]
     said = []
     for column, metric in enumerate(table.metrics):
         kind = (kinds or {}).get(metric.name, metric.name)
@@ -122,7 +122,7 @@ def _twins(table: VerdictTable) -> list[str]:
 
 def _the_same(table: VerdictTable, arms: Sequence[str], rival: str) -> str:
     """Say that options are the same as another one, and how closely that is known."""
-    of_each = [table.within(table.arms.index(arm)) or [] for arm in arms]
+    of_each = [table.within(table.place[arm]) or [] for arm in arms]
     most = [max(differences) for differences in zip(*of_each, strict=True)]
     noisy = [(metric, value) for metric, value in zip(table.metrics, most, strict=True) if value > 0]
     known = " and ".join(f"{difference(value, metric)} of {metric.name}" for metric, value in noisy)

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heapreplace
 from typing import Any
 
 import numpy as np
@@ -76,10 +78,15 @@ class Judgement:
     bearing: IntArray  # the arms to measure next, in turn
     rings: tuple[tuple[int, ...], ...] = ()  # arms that are pointless each beside another of them, and stay
 
+    @cached_property
+    def undecided(self) -> int:
+        """How many arms have no verdict yet."""
+        return int((self.status == UNDECIDED).sum())
+
     @property
     def decided(self) -> bool:
         """Whether every arm has its verdict."""
-        return not (self.status == UNDECIDED).any()
+        return not self.undecided
 
 
 def never_varied(values: FloatArray, radii: FloatArray, n: Any, certain: BoolArray) -> Any:
@@ -329,8 +336,8 @@ class Judge:
     ) -> None:
         """Judge by what the algorithm says now; the rest is as in `judge`."""
         self.judgement = judge(said, eps, certain, censored, n)
-        undecided = int((self.judgement.status == UNDECIDED).sum())
-        self.next_look, self.was_done = int(LOOK_AFTER * samples) + 1 + undecided // LOOK_ARMS, done
+        self.next_look = int(LOOK_AFTER * samples) + 1 + self.judgement.undecided // LOOK_ARMS
+        self.was_done = done
 
     @property
     def decided(self) -> bool:
@@ -342,10 +349,15 @@ class Judge:
 
         None: nothing is of use.
         """
-        measured = {int(arm): counts[arm] for arm in (() if self.judgement is None else self.judgement.bearing)}
+        bearing = np.empty(0, np.int64) if self.judgement is None else self.judgement.bearing
+        measured = np.asarray(counts)[bearing]
+        if n == 1 and len(bearing):
+            return [int(bearing[measured.argmin()])]
+        turns = list(zip(measured.tolist(), bearing.tolist(), strict=True))
+        heapify(turns)
         chosen = []
-        for _ in range(n if measured else 0):
-            arm = min(measured, key=lambda arm: (measured[arm], arm))
-            measured[arm] += 1
+        for _ in range(n if turns else 0):
+            count, arm = turns[0]
+            heapreplace(turns, (count + 1, arm))
             chosen.append(arm)
         return chosen

@@ -156,6 +156,11 @@ class VerdictTable:
         )
 
     @cached_property
+    def place(self) -> dict[str, int]:
+        """The place of each arm in the table, by its name."""
+        return {arm: k for k, arm in enumerate(self.arms)}
+
+    @cached_property
     def _natural(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Estimates, lower and upper ends of the intervals, each (K, L) in the metrics' own units."""
         relative = np.array([metric.relative for metric in self.metrics])
@@ -225,10 +230,10 @@ class VerdictTable:
         """The arms that are proven to be on the front."""
         return tuple(arm for arm, verdict in zip(self.arms, self.verdicts, strict=True) if verdict == "front")
 
-    @property
+    @cached_property
     def contradicted(self) -> tuple[str, ...]:
         """The arms whose verdicts were right to give, but are contradicted by the estimates as they are now."""
-        rivals = [None if rival not in self.arms else self.arms.index(rival) for rival in self.rivals]
+        rivals = [None if rival is None else self.place.get(rival) for rival in self.rivals]
         known = np.where(np.isfinite(self.widths), self.centres, np.nan)
         signs = [metric.sign for metric in self.metrics]
         eps = [metric.tolerance for metric in self.metrics]
@@ -269,7 +274,7 @@ class VerdictTable:
         rival = self.rivals[k]
         if self.verdicts[k] != "same" or rival is None:
             return None
-        j = self.arms.index(rival)
+        j = self.place[rival]
         lead = np.abs(self.centres[k] - self.centres[j])
         most: list[float] = (lead + self.widths[k] + self.widths[j]).tolist()
         return most
@@ -349,9 +354,9 @@ class VerdictTable:
 
     def __getitem__(self, arm: str) -> OptionVerdict:
         """Return what is known of one arm, by its name."""
-        if arm not in self.arms:
+        if arm not in self.place:
             raise UnknownName("option", arm, self.arms)
-        return OptionVerdict(**self._option(self.arms.index(arm)))
+        return OptionVerdict(**self._option(self.place[arm]))
 
     def __iter__(self) -> Iterator[OptionVerdict]:
         return (OptionVerdict(**self._option(k)) for k in range(len(self.arms)))

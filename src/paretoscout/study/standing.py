@@ -137,7 +137,7 @@ class Standing:
     def rivals_of(self, option: str) -> tuple[tuple[str, float], ...]:
         """Return the rivals that the verdict on an option rests or hangs on, the largest first, with their shares."""
         self._check(option)
-        k = self.table.arms.index(option)
+        k = self.table.place[option]
         names = {place: name for name, place in self._place.items()}
         found = tuple((names[j], share) for j, share in self._session.nearest(self._place[option]))
         rival = self.table.rivals[k]
@@ -155,7 +155,7 @@ class Standing:
 
     def _check(self, *options: str) -> None:
         for name in options:
-            if name not in self.table.arms:
+            if name not in self.table.place:
                 raise UnknownName("option", name, self.table.arms)
 
     def pair(self, option: str, rival: str) -> Pair:
@@ -215,8 +215,8 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
         done=replica.done,
         table=table,
         since=tuple(
-            None if verdict == "undecided" else replica.reached.get(arm, (verdict, replica.number))[1]
-            for arm, verdict in zip(present, table.verdicts, strict=True)
+            None if verdict == "undecided" else replica.number if since < 0 else since
+            for since, verdict in zip(replica.since[replica.there].tolist(), table.verdicts, strict=True)
         ),
         counts=replica.counts(),
         budget=replica.spec.budget,
@@ -231,7 +231,7 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
             replica.arms[arm] for arm in present if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
         ),
         _session=session,
-        _place={replica.arms[arm]: place for arm, place in replica.place.items()},
+        _place={replica.arms[arm]: place for place, arm in enumerate(replica.seated.tolist())},
         _units=replica.units,
     )
 

@@ -448,7 +448,7 @@ class Study:
 
     def _look(self, replica: Replica) -> tuple[Concern, ...]:
         """Return what speaks against the assumptions: everybody examines the same events, and sees the same."""
-        if replica.look >= 0 and (after := (replica.look, *replica.present)) != self._looked_after:
+        if replica.look >= 0 and (after := (replica.look, *replica.withdrawn, len(replica.arms))) != self._looked_after:
             self._concerns, self._looked_after = self._examined(replica), after
         return self._concerns
 
@@ -471,9 +471,12 @@ class Study:
         arms, values = np.array([arm for _, arm, _ in rows], np.int64), as_array([values for *_, values in rows])
         for column, metric in enumerate(stated):
             values[:, column] = metric.compared(values[:, column])
-        of_arm = [values[arms == arm] for arm in replica.present]
+        there = ~np.isin(arms, list(replica.withdrawn))
+        order = np.argsort(arms[there], kind="stable")
+        measured, begins = np.unique(arms[there][order], return_index=True)
+        of_arm = np.split(values[there][order], begins[1:])
         seen = examine(
-            [replica.arms[arm] for arm in replica.present],
+            [replica.arms[arm] for arm in measured],
             self.spec.columns,
             [[column[~np.isnan(column)] for column in series.T] for series in of_arm],
             normal=[
