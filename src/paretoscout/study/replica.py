@@ -278,10 +278,17 @@ class Replica:
 
     def with_larger_eps(self) -> VerdictTable | None:
         """Return the verdicts with the least of some larger eps that decides all there is now; None: none does."""
-        for factor in LARGER_EPS if self.judge is not None else ():
-            table = self.with_eps([metric.times_eps(factor) for metric in self.spec.metrics])
-            if "undecided" not in table.verdicts and all(self.guards.kept(self.index[arm]) for arm in table.front):
-                return table
+        judged = self.judgement
+        if judged is None or ((judged.status == UNDECIDED) & ~self.tally.n[self.there].any(axis=1)).any():
+            return None  # whatever the eps, nobody decides on what was not measured
+        evidence = self._evidence()
+        for factor in LARGER_EPS:
+            metrics = [metric.times_eps(factor) for metric in self.spec.metrics]
+            judged = judge(eps=self._eps(metrics), **evidence)
+            if judged.decided:
+                table = self._judged(metrics, judged)
+                if all(self.guards.kept(self.index[arm]) for arm in table.front):
+                    return table
         return None
 
     def with_eps(self, metrics: Sequence[Metric]) -> VerdictTable:
@@ -291,8 +298,15 @@ class Replica:
         """
         if self.judge is None:
             raise NotSupported("another eps may be chosen after looking only where the goal is 'practical'")
-        eps = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
-        judged = judge(eps=eps, **self._evidence())
+        return self._judged(metrics, judge(eps=self._eps(metrics), **self._evidence()))
+
+    def _eps(self, metrics: Sequence[Metric]) -> FloatArray:
+        """The eps of metrics, as algorithms compute."""
+        eps: FloatArray = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
+        return eps
+
+    def _judged(self, metrics: Sequence[Metric], judged: Judgement) -> VerdictTable:
+        """Return the practical verdicts that were made with the eps of these metrics."""
         asked, proven = replace(self.asked_of_all, metrics=tuple(metrics)), self.proven()
         tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
         guarantee = replace(proven.guarantee, tolerated=tolerated)
@@ -527,7 +541,7 @@ class Replica:
                 self._look(self.judge)  # verdicts are numbered by those who are there
             self._doubt()
             self._known = None
-        self._note_verdicts(at_once=event.kind in ("arms", "data"))
+        self._note_verdicts(at_once=event.kind == "arms" or (event.kind == "data" and not event.body.get("more")))
         if self.told + self.imported >= self.next_look:
             self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
 

@@ -27,6 +27,8 @@ from .replica import Replica
 VERSION = 1
 #: Of more options than this nobody looks at all pairs.
 MOST_COMPARED = 100
+#: The JSON of more options than this is in one line.
+MOST_INDENTED = 1000
 #: A logarithm of a ratio beyond this is that of no number.
 MOST_LOG = 700.0
 
@@ -199,8 +201,9 @@ class Standing:
         return "\n".join([*filter(None, [self.title]), str(self.table)])
 
     def as_json(self, indent: int | None = 2) -> str:
-        """Return it as JSON, a text."""
-        return json.dumps(self.as_dict(), indent=indent, allow_nan=False)
+        """Return it as JSON, a text; of very many options in one line."""
+        many = len(self.options) > MOST_INDENTED
+        return json.dumps(self.as_dict(), indent=None if many else indent, allow_nan=False)
 
 
 def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -> Standing:
@@ -228,7 +231,9 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
             Withdrawn(replica.arms[arm], each.kind, each.reason) for arm, each in replica.withdrawn.items()
         ),
         unguarded=tuple(
-            replica.arms[arm] for arm in present if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
+            replica.arms[arm]
+            for arm in (present if replica.spec.guards else ())
+            if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
         ),
         _session=session,
         _place={replica.arms[arm]: place for place, arm in enumerate(replica.seated.tolist())},

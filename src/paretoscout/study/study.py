@@ -745,8 +745,9 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
     if isinstance(cost, str):
         raise InvalidInput(f"cost of a study must be a column of a frame of arms, or numbers, got {cost!r}")
     if isinstance(cost, Mapping):
+        known = set(names)
         for name in cost:
-            if name not in names:
+            if name not in known:
                 raise UnknownName("arm in cost of a study:", name, names)
         if lacking := [name for name in names if name not in cost]:
             raise InvalidInput(f"cost of a study must be given for every arm, got none of {lacking[0]!r}")
