@@ -55,7 +55,7 @@ def run(
 
     words = _words(command)
     study = load(storage, name)
-    if (lonely := alone(study, study.standing())) is not None:
+    if (lonely := alone(study)) is not None:
         raise InvalidInput(lonely)
     standing = study.run(
         lambda arm: measured(words, arm),

@@ -169,7 +169,7 @@ def _picture(study: Study, standing: Standing, ahead: Remaining | None, everythi
     notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in gone]
     if len(gone) < len(standing.withdrawn):
         notes.append(show.plain(f"withdrawn: {len(standing.withdrawn) - len(gone):,} more (--all shows them)"))
-    if (lonely := alone(study, standing)) is not None:
+    if (lonely := alone(study)) is not None:
         notes.append(show.plain(lonely))
     if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))

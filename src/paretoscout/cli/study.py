@@ -133,7 +133,7 @@ def create(
     study = Study(**settings, storage=storage, name=name)
     for fact in _about(study):
         click.echo(line(fact))
-    if (lonely := alone(study, study.standing())) is not None:
+    if (lonely := alone(study)) is not None:
         click.echo(line(f"  {lonely}"))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
     click.echo(

@@ -505,6 +505,12 @@ class Study:
         return self.spec.features
 
     @property
+    def arms(self) -> list[str]:
+        """The arms that are there."""
+        with self.log.reading() as replica:
+            return [replica.arms[arm] for arm in replica.present]
+
+    @property
     def withdrawn(self) -> dict[str, str]:
         """Arms that were withdrawn or broke a guard, and why; `standing().withdrawn` has the kind of each, too."""
         return {each.option: each.reason for each in self.standing().withdrawn}
