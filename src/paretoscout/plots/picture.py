@@ -121,7 +121,9 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
         corner = [axis.worst for axis in data.axes]
         axes.fill(*np.vstack([data.stairs, corner]).T, color=SHADE, linewidth=0, zorder=0)
         axes.plot(*data.stairs.T, color=BLUE, linewidth=1.3, zorder=4)
-    first = sorted(data.boxes, key=lambda box: NAMED.index(box.verdict))[:MOST_BOXES]
+    first = data.boxes
+    if len(first) > MOST_BOXES:
+        first = tuple(sorted(first, key=lambda box: NAMED.index(box.verdict))[:MOST_BOXES])
     fit = [_fits(data.axes, box) for box in first]
     most = 2 * sum(fit) >= sum(box.known for box in first)
     boxed = [fits and most for fits in fit]  # where most are too large, all look alike
@@ -129,13 +131,13 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
         (_draw_box if whole else _draw_lines)(axes, data.axes, box)
     _markers(axes, data.boxes, [box.centre for box in data.boxes])
     better = _better(axes, data.axes)
-    caption = _caption(replace(data, boxes=tuple(first)), boxed)
+    caption = _caption(replace(data, boxes=first), boxed)
     _surround(figure, axes, data, title, caption, [*notes, *_names_left(expected)])
     arrow = better.get_window_extent()
     reach = arrow.padded(6 * figure.dpi / 72)
     if any(reach.contains(*axes.transData.transform(box.centre)) for box in data.boxes):
         better.set_visible(False)  # a marker is there; the labels of the axes say it, too
-    left = _name_arms(axes, replace(data, boxes=tuple(first)), boxed, np.array([arrow.extents]))
+    left = _name_arms(axes, replace(data, boxes=first), boxed, np.array([arrow.extents]))
     left += len(data.boxes) - len(first)
     # The note makes the picture taller and leaves the axes as they are: the names find the same places again.
     return _plane(data, title, notes, left) if unnamed is None and left != expected else figure
