@@ -225,6 +225,7 @@ def test_verdicts_are_final(settings: Settings) -> None:
     for _ in range(200):
         play_on(session, EASY, 3, noise)
         status = session.verdicts().status
+        np.testing.assert_array_equal(session.status, status)
         decided = earlier != UNDECIDED
         np.testing.assert_array_equal(status[decided], earlier[decided])
         earlier = status

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations, pairwise
 from typing import Any
 
+import naive_practical
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_practical import relations
 
 import paretoscout as ps
 from paretoscout import practical
@@ -17,7 +20,6 @@ from paretoscout.environments import environment_of
 from paretoscout.errors import NotSupported
 from paretoscout.kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from paretoscout.kernels.dispatch import Verdicts, draw
-from paretoscout.kernels.practical import relations
 from paretoscout.practical import Judgement, are_worth_having, judge
 from paretoscout.simulation.replicates import Replicate, Simulation
 from paretoscout.streams import environment_stream
@@ -150,6 +152,80 @@ def test_relations_are_those_of_the_words(seed: int) -> None:
     there = relations(somewhere, somewhere, np.zeros(truth.shape), eps)
     for one in (0, 2, 3):
         assert not (proven[one] & ~there[one]).any()
+
+
+def random_case(seed: int) -> tuple[Any, ...]:
+    """Arms on a grid, on an arc, in a line or in rings, some not measured, some bounds, some eliminated."""
+    rng = np.random.default_rng(seed)
+    K, L = int(rng.choice([1, 2, 3, 5, 8, 20, 40, 90])), int(rng.integers(1, 5))
+    eps = rng.choice([0.0, 0.5, 1.0, 2.0], L, p=[0.1, 0.3, 0.3, 0.3])
+    unit = np.where(eps > 0, eps, 1.0)
+    spread = int(rng.choice([1, 3, 6, 30]))
+    values = rng.integers(-spread, spread + 1, (K, L)) * rng.choice([0.1, 0.25, 0.5, 0.55, 1.0, 1.1], L) * unit
+    shape = rng.choice(["grid", "cloud", "arc", "line", "rings"])
+    if shape == "cloud":
+        values = rng.normal(size=(K, L)) * spread * unit / 2
+    elif shape == "arc" and L > 1:
+        angle = rng.uniform(0, np.pi / 2, K)
+        values[:, :2] = spread * unit[:2] * np.column_stack([np.cos(angle), np.sin(angle)])
+    elif shape == "line":
+        values[:, rng.integers(L)] = 0.0
+    elif shape == "rings" and L > 2:
+        ring = np.array([[0.0, 0.0, 0.0], [1.1, -0.55, -0.55], [0.55, 0.55, -1.1]])
+        off = 3.0 * rng.integers(-1, 2, (K, 1)) * np.array([1.0, -1.0, 0.0]) + 0.02 * rng.normal(size=(K, 3))
+        values[:, :3] = unit[:3] * (ring[rng.integers(0, 3, K)] + off)
+    radii = rng.choice([0.0, 0.02, 0.05, 0.12, 0.3, 1.0, 5.0]) * unit * rng.uniform(rng.choice([0.2, 1.0]), 1, (K, L))
+    radii[rng.random((K, L)) < rng.choice([0.0, 0.05, 0.5])] = INF
+    radii[rng.random((K, L)) < rng.choice([0.0, 0.1])] = 0.0
+    counts = rng.integers(0, 60, K) if rng.random() < 0.5 else np.full(K, 50)
+    status = rng.choice([UNDECIDED, UNDECIDED, FRONT, DOMINATED], K) if rng.random() < 0.5 else np.zeros(K, np.int64)
+    censored = rng.random((K, L)) < 0.15 if rng.random() < 0.3 else None
+    n = rng.integers(0, 60, (K, L)) if rng.random() < 0.5 else None
+    told = Verdicts(status, np.where(status == FRONT, -1, rng.integers(-1, K, K)), values, radii, counts)
+    return told, eps, rng.random((K, L)) < 0.5, censored, n
+
+
+@pytest.mark.kernels
+@given(seed=st.integers(0, 10**9))
+def test_what_is_found_in_trees_is_what_all_pairs_say(seed: int) -> None:
+    case = random_case(seed)
+    one, other = judge(*case), naive_practical.judge(*case)
+    for field in ("status", "rival", "needs", "bearing"):
+        assert np.array_equal(getattr(one, field), getattr(other, field)), field
+    assert one.rings == other.rings
+    means, eps, rng = case[0].estimates, case[1], np.random.default_rng(seed)
+    for kept in (
+        one.status != DOMINATED,
+        (one.status == UNDECIDED) | (one.status == FRONT),
+        rng.random(len(means)) < 0.5,
+    ):
+        assert are_worth_having(means, kept, eps) == naive_practical.are_worth_having(means, kept, eps)
+
+
+@pytest.mark.parametrize("radius", [INF, 30.0, 1.0, 0.1])
+@pytest.mark.parametrize("shape", ["cloud", "arc", "line", "point"])
+def test_the_work_of_a_look_grows_with_the_arms(shape: str, radius: float) -> None:
+    """No array is larger than a few times the arms, though nobody was eliminated. (All pairs would be 900 MB.)"""
+    K, rng = 30_000, np.random.default_rng(0)
+    values = 30.0 * rng.normal(size=(K, 2))
+    if shape == "arc":
+        values /= np.linalg.norm(values, axis=1)[:, None] / 1000.0
+    elif shape == "line":
+        values[:, 1] = 0.0
+    elif shape == "point":
+        values /= 300.0
+    tracemalloc.start()
+    judgement = judge(said(np.abs(values), radius), np.ones(2), np.ones(2, bool))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1000 * K
+    assert judgement.decided == (not len(judgement.bearing))
+
+
+def test_of_very_many_pairs_all_that_stand_are_measured_in_turn() -> None:
+    judgement = judged(np.zeros((3000, 2)), INF, exact=False, counts=0)
+    assert len(judgement.bearing) == 3000
+    assert (judgement.needs == 1).all()
 
 
 # Cases

@@ -42,7 +42,7 @@ def reason(table: VerdictTable, k: int, kinds: Mapping[str, str] | None = None) 
     rival = table.rivals[k]
     if table.verdicts[k] != "dominated" or rival is None:
         return ""
-    j = table.arms.index(rival)
+    j = table.place[rival]
     said = []
     for column, metric in enumerate(table.metrics):
         kind = (kinds or {}).get(metric.name, metric.name)
@@ -101,14 +101,14 @@ def _found(table: VerdictTable, so_far: bool) -> str:
 
 
 def _lost(table: VerdictTable, kinds: Mapping[str, str]) -> list[str]:
-    lost = [
-        (_name(arm), f"by {_name(rival or '')}: {why}")
-        for k, (arm, rival) in enumerate(zip(table.arms, table.rivals, strict=True))
-        if (why := reason(table, k, kinds))
+    lost = [k for k, verdict in enumerate(table.verdicts) if verdict == "dominated" and table.rivals[k] is not None]
+    said = [
+        (_name(table.arms[k]), f"by {_name(table.rivals[k] or '')}: {reason(table, k, kinds)}")
+        for k in lost[: MOST_REASONS + 1]
     ]
     if len(lost) <= MOST_REASONS:
-        return [f"{arm} is dominated {why}" for arm, why in lost]
-    return [f"{len(lost)} are dominated, such as {lost[0][0]} {lost[0][1]}"]
+        return [f"{arm} is dominated {why}" for arm, why in said]
+    return [f"{len(lost):,} are dominated, such as {said[0][0]} {said[0][1]}"]
 
 
 def _twins(table: VerdictTable) -> list[str]:
@@ -117,12 +117,14 @@ def _twins(table: VerdictTable) -> list[str]:
     for arm, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
         if verdict == "same" and rival is not None:
             twins.setdefault(rival, []).append(arm)
-    return [_the_same(table, arms, rival) for rival, arms in twins.items()]
+    first = [_the_same(table, arms, rival) for rival, arms in list(twins.items())[:MOST_NAMES]]
+    rest = [arm for arms in list(twins.values())[MOST_NAMES:] for arm in arms]
+    return first + ([f"{len(rest):,} more {are(rest)} the same as others"] if rest else [])
 
 
 def _the_same(table: VerdictTable, arms: Sequence[str], rival: str) -> str:
     """Say that options are the same as another one, and how closely that is known."""
-    of_each = [table.within(table.arms.index(arm)) or [] for arm in arms]
+    of_each = [table.within(table.place[arm]) or [] for arm in arms]
     most = [max(differences) for differences in zip(*of_each, strict=True)]
     noisy = [(metric, value) for metric, value in zip(table.metrics, most, strict=True) if value > 0]
     known = " and ".join(f"{difference(value, metric)} of {metric.name}" for metric, value in noisy)

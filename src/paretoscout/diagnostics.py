@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr, stdtr
 
 from .kernels.arrays import BoolArray, FloatArray, IntArray
+from .kernels.dominance import undominated
 from .kernels.evidence import FEW_VALUES
 
 #: Probability of any alarm in one look, if the noise is independent and, where that is asked for, normal.
@@ -223,17 +224,19 @@ def contradicted(
     [0, 2]
     """
     goodness, tolerated = np.asarray(signs, float) * np.asarray(estimates, float), np.asarray(eps, float)
-    found = []
-    for k, (verdict, rival) in enumerate(zip(verdicts, rivals, strict=True)):
-        wrong = False
-        if verdict == "front":
-            wrong = bool((goodness - goodness[k] > tolerated).all(axis=1).any())
-        elif verdict == "dominated" and rival is not None and rival >= 0:
-            lead = goodness[rival] - goodness[k]
-            behind = lead < -tolerated if up_to_eps else lead <= 0.0
-            wrong = bool(behind.any() or (lead <= 0.0).all())
-        if wrong:
-            found.append(k)
+    pairs = [(verdict, -1 if rival is None else rival) for verdict, rival in zip(verdicts, rivals, strict=True)]
+    said, beside = np.array([verdict for verdict, _ in pairs], str), np.array([rival for _, rival in pairs], np.int64)
+    known = ~np.isnan(goodness).any(axis=1)
+    best = np.flatnonzero(known)
+    best = best[undominated(goodness[best])] if len(best) else best  # if anybody is better everywhere, one of these is
+    wrong = np.zeros(len(goodness), np.bool_)
+    for k in np.flatnonzero((said == "front") & known):
+        wrong[k] = (goodness[best] - goodness[k] > tolerated).all(axis=1).any()
+    lost = np.flatnonzero((said == "dominated") & (beside >= 0))
+    lead = goodness[beside[lost]] - goodness[lost]
+    behind = lead < -tolerated if up_to_eps else lead <= 0.0
+    wrong[lost] = behind.any(axis=1) | (lead <= 0.0).all(axis=1)
+    found: list[int] = np.flatnonzero(wrong).tolist()
     return found
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.resources.abc import Traversable
@@ -27,7 +28,7 @@ _WITH_UNIT = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?\s*(%|[^\W\d]\S*)", re.IGNORE
 
 
 class CSVTable(dict[str, list[Any]]):
-    """The columns of a CSV file, ready for `table`; it knows the file, and in which of its lines each row begins."""
+    """The columns of a file of rows, ready for `table`; it knows the file, and in which line of it each row begins."""
 
     def __init__(self, columns: Mapping[str, list[Any]], source: str, lines: Sequence[int]) -> None:
         super().__init__(columns)
@@ -39,26 +40,63 @@ def read_csv(path: str | Path | Traversable) -> CSVTable:
 
     Cells are separated by ',', ';' or tabs: the header tells.
     """
+    return parse_csv(_text_of(path, "CSV"), str(path))
+
+
+def read_json_lines(path: str | Path) -> CSVTable:
+    """Read a file with a JSON value in each line: an object with the same keys in each, or a name. Blank ones are
+    skipped. Names alone are a column "arm".
+    """
+    rows, lines = list[dict[str, Any]](), list[int]()
+    for number, text in enumerate(_text_of(path, "JSON lines").split("\n"), 1):
+        if not text.strip():
+            continue
+        where = f"line {number} of {path}"
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as problem:
+            raise InvalidInput(f"{where} must be a JSON value, but: {problem}") from None
+        row = {"arm": value} if isinstance(value, str) else value
+        if not isinstance(row, dict) or not row or any(isinstance(cell, (dict, list)) for cell in row.values()):
+            raise InvalidInput(f"{where} must be a name, or an object of texts and numbers, got {checks.got(value)}")
+        if rows and row.keys() != rows[0].keys():
+            raise InvalidInput(f"{where} must have the keys of the first ({', '.join(rows[0])}), got {', '.join(row)}")
+        rows.append(row)
+        lines.append(number)
+    if not rows:
+        raise InvalidInput(f"{path} must have at least one line, got none")
+    return CSVTable({key: [row[key] for row in rows] for key in rows[0]}, str(path), lines)
+
+
+#: How to read a table of options, by the ending of its file.
+READERS: dict[str, Callable[[Path], CSVTable]] = {
+    ".csv": read_csv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+}
+
+
+def _text_of(path: str | Path | Traversable, kind: str) -> str:
+    """Return the text of a file, or say why it cannot be read."""
     source = Path(path) if isinstance(path, str) else path
     try:
         data = source.read_bytes()
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}{_near(source)}") from None
     except IsADirectoryError:
-        raise InvalidInput(f"{path} must be a CSV file, got a folder") from None
+        raise InvalidInput(f"{path} must be a {kind} file, got a folder") from None
     except OSError as problem:
-        raise InvalidInput(f"{path} must be a CSV file that can be read, but: {problem.strerror}") from None
+        raise InvalidInput(f"{path} must be a {kind} file that can be read, but: {problem.strerror}") from None
     except ValueError as problem:  # a NUL in the path
-        raise InvalidInput(f"{path} must be a CSV file, but: {problem}") from None
+        raise InvalidInput(f"{path} must be a {kind} file, but: {problem}") from None
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
         raise InvalidInput(
-            f"{path} must be a CSV file in UTF-8, but line {line} has a byte 0x{data[problem.start]:02x} that is no "
-            "letter there: save it again, as CSV in UTF-8"
+            f"{path} must be a {kind} file in UTF-8, but line {line} has a byte 0x{data[problem.start]:02x} that is no "
+            f"letter there: save it again, as {kind} in UTF-8"
         ) from None
-    return parse_csv(text, str(path))
 
 
 def _near(path: Path | Traversable) -> str:
@@ -66,7 +104,7 @@ def _near(path: Path | Traversable) -> str:
     if not isinstance(path, Path) or not path.parent.is_dir():
         return ""
     try:
-        others = {other.stem: other for other in path.parent.glob("*.csv") if other.is_file()}
+        others = {other.stem: other for other in path.parent.glob(f"*{path.suffix or '.csv'}") if other.is_file()}
     except OSError:
         return ""
     near = get_close_matches(path.stem, others, n=1)

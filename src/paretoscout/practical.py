@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heapreplace
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,26 @@ import numpy as np
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Verdicts
-from .kernels.practical import first_better, outlook, relations
+from .kernels.practical import (
+    COVERED,
+    FAN_BITS,
+    LEAF_BITS,
+    LEFT,
+    OUT,
+    OUTDONE,
+    POINTLESS,
+    STANDS,
+    TRIED_FIRST,
+    Ends,
+    Tree,
+    escape_all,
+    firsts_beside,
+    keep_first_of_same,
+    leave_beside_standing,
+    outlook,
+    rings,
+    settle_once,
+)
 
 #: Of delta: what the algorithm eliminates has this share, the intervals have the rest.
 SHARE_OF_VERDICTS = 0.5
@@ -39,6 +60,10 @@ ROUNDING = 1e-12
 ENOUGH_TO_TELL = 20
 #: Verdicts are looked at when there is so much more evidence: that costs at most 2% of the samples.
 LOOK_AFTER = 1.02
+#: Where many arms are undecided, a look waits for one more sample for each so many of them: it costs what they are.
+LOOK_ARMS = 32
+#: Beside so many pairs of undecided arms and arms that stand nobody looks ahead: all that stand are measured in turn.
+MOST_PAIRS = 2**22
 #: The arrays of a judgement, in their order.
 KEPT = ("status", "rival", "needs", "bearing")
 
@@ -53,10 +78,15 @@ class Judgement:
     bearing: IntArray  # the arms to measure next, in turn
     rings: tuple[tuple[int, ...], ...] = ()  # arms that are pointless each beside another of them, and stay
 
+    @cached_property
+    def undecided(self) -> int:
+        """How many arms have no verdict yet."""
+        return int((self.status == UNDECIDED).sum())
+
     @property
     def decided(self) -> bool:
         """Whether every arm has its verdict."""
-        return not (self.status == UNDECIDED).any()
+        return not self.undecided
 
 
 def never_varied(values: FloatArray, radii: FloatArray, n: Any, certain: BoolArray) -> Any:
@@ -89,35 +119,37 @@ def judge(
     bounds = np.zeros(said.radii.shape, np.bool_) if censored is None else censored
     n = said.counts[:, None] if n is None else n
     still = never_varied(said.estimates, said.radii, n, certain) & ~bounds
-    ends = _Ends.of(said.estimates, np.where(still, np.inf, said.radii), bounds, eps)
+    ends = _ends(said.estimates, np.where(still, np.inf, said.radii), bounds, eps)
     # an algorithm takes a bound for a value: what may be better than that need not be beaten
     alive = np.flatnonzero((said.status != DOMINATED) | bounds.any(axis=1))
-    settled = _settle(ends, alive, eps, said.counts)
+    settled = _settle(ends, alive, said.counts)
     status, rival = said.status.copy(), said.rival.copy()
-    status[alive] = settled.status
-    rival[alive] = np.where(settled.rival >= 0, alive[settled.rival], -1)
-    stands = alive[settled.stands]
-    gone = np.flatnonzero(status == DOMINATED)
-    gone = gone[~np.isin(rival[gone], stands)]
-    better = first_better(ends.low, ends.high, ends.slack, eps, gone, stands)
+    status[alive], rival[alive] = settled.status[alive], settled.rival[alive]
+    stands = settled.stands
+    standing = _mask(stands, len(status))
+    gone = np.flatnonzero((status == DOMINATED) & ~standing[rival])
+    better = firsts_beside(POINTLESS, ends, gone, stands, tree_of(ends, stands), standing, 1)
     rival[gone] = np.where(better >= 0, better, rival[gone])  # rather one that is worth having
-    open_ = np.flatnonzero(settled.status == UNDECIDED)
-    unknown, often = still | bounds, said.counts[alive] >= ENOUGH_TO_TELL
+    open_ = alive[status[alive] == UNDECIDED]
+    unknown, often = still | bounds, said.counts >= ENOUGH_TO_TELL
     if unknown.any() and often[open_].any():  # where verdicts hang on what is unknown, more samples are of no use
-        known = _Ends.of(said.estimates, np.where(unknown, 0.0, said.radii), np.zeros_like(bounds), eps)
-        then = _settle(known, alive, eps, said.counts)
+        known = _ends(said.estimates, np.where(unknown, 0.0, said.radii), np.zeros_like(bounds), eps)
+        then = _settle(known, alive, said.counts)
         open_ = open_[~often[open_] | (then.status[open_] == UNDECIDED)]
-    times, hangs = np.ones(len(alive)), np.full(len(alive), -1)
-    low, high, values = ends.low[alive], ends.high[alive], said.estimates[alive]
-    outlook(low, high, values, eps, settled.escaped, open_, settled.stands, hangs, times)
-    rival[alive[hangs >= 0]] = alive[hangs[hangs >= 0]]
-    measured = np.maximum(said.counts[alive], 1)
-    more = np.where(times > 1.0, np.ceil(measured * (times - 1.0)), 0.0)
-    more[open_] = np.maximum(1.0, more[open_])
     needs = np.where(status == UNDECIDED, np.inf, 0.0)
-    needs[alive[more > 0.0]] = more[more > 0.0]
-    rings = tuple(tuple(alive[ring].tolist()) for ring in settled.rings)
-    return Judgement(status, rival, needs, alive[more > 0.0], rings)
+    more = np.zeros(len(status))
+    if len(open_) * len(stands) > MOST_PAIRS:
+        more[stands] = 1.0
+        rival[open_] = np.where(standing[said.rival[open_]], said.rival[open_], -1)
+    else:
+        times, hangs = np.ones(len(status)), np.full(len(status), -1)
+        outlook(ends, said.estimates, open_, stands, hangs, times)
+        rival[hangs >= 0] = hangs[hangs >= 0]
+        more = np.where(times > 1.0, np.ceil(np.maximum(said.counts, 1) * (times - 1.0)), 0.0)
+        more[open_] = np.maximum(1.0, more[open_])
+    needs[more > 0.0] = more[more > 0.0]
+    found = tuple(tuple(ring.tolist()) for ring in settled.rings)
+    return Judgement(status, rival, needs, np.flatnonzero(more > 0.0), found)
 
 
 def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
@@ -126,11 +158,16 @@ def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
     Whoever is left out has a kept one that is worse by at most eps in each metric. Of the kept ones nobody must go
     beside another, unless both are in a ring.
     """
-    pointless, _, escaped, same = relations(y, y, _rounding(y, eps), eps)
-    covered = (pointless | same)[np.ix_(~kept, kept)].any(axis=1)
-    rings = _components(pointless[np.ix_(kept, kept)])
-    fine = escaped[np.ix_(kept, kept)] | (rings[:, None] == rings)
-    return bool(covered.all() and fine.all())
+    ends = Ends(y, y, _rounding(y, eps), eps)
+    there, left_out = np.flatnonzero(kept), np.flatnonzero(~kept)
+    tree, safe, ring = tree_of(ends, there), np.zeros(len(y), np.bool_), np.full(len(y), -1)
+    if (firsts_beside(COVERED, ends, left_out, there, tree, kept, 1) < 0).any():
+        return False
+    escape_all(ends, there, tree, kept, ring, safe)
+    if not safe[there].all():
+        rings(POINTLESS, ends, there, tree, ring)
+        escape_all(ends, there, tree, kept, ring, safe)
+    return bool(safe[there].all())
 
 
 def wrong_ones(
@@ -161,17 +198,9 @@ def wrong_ones(
     return wrong
 
 
-@dataclass(frozen=True, eq=False)
-class _Ends:
-    """Intervals by their ends (K, L), and what rounding may do to each."""
-
-    low: FloatArray
-    high: FloatArray
-    slack: FloatArray
-
-    @classmethod
-    def of(cls, values: FloatArray, radii: FloatArray, bounds: BoolArray, eps: FloatArray) -> _Ends:
-        return cls(values - radii, np.where(bounds, np.inf, values + radii), _rounding(values, eps))
+def _ends(values: FloatArray, radii: FloatArray, bounds: BoolArray, eps: FloatArray) -> Ends:
+    """Return intervals by their ends (K, L), and what rounding may do to each."""
+    return Ends(values - radii, np.where(bounds, np.inf, values + radii), _rounding(values, eps), eps)
 
 
 def _rounding(values: FloatArray, eps: FloatArray) -> FloatArray:
@@ -180,76 +209,89 @@ def _rounding(values: FloatArray, eps: FloatArray) -> FloatArray:
     return slack
 
 
+def _mask(arms: IntArray, n_arms: int) -> BoolArray:
+    """(n_arms + 1,): whether an arm is one of these; nobody (-1) is none."""
+    mask = np.zeros(n_arms + 1, np.bool_)
+    mask[arms] = True
+    return mask
+
+
+def tree_of(ends: Ends, arms: IntArray) -> Tree:
+    """Return some arms as a tree: sorted by their lower ends in one metric, then in another one."""
+    n, L = len(arms), len(ends.eps)
+    order = np.argsort(-ends.low[arms, 0], kind="stable")
+    if L > 1:
+        strip = np.empty(n, np.int64)
+        strip[order] = np.arange(n) // max(1, int(np.sqrt(n << LEAF_BITS)))
+        order = np.lexsort((-ends.low[arms, 1], strip))
+    arms = arms[order]
+    parts = np.stack([ends.low[arms], ends.high[arms]])
+    levels, size = [parts[:, :0]], 1 << LEAF_BITS
+    while parts.shape[1] > 1 or (n and len(levels) == 1):
+        parts = np.maximum.reduceat(parts, np.arange(0, parts.shape[1], size), axis=1)
+        levels.append(parts)
+        size = 1 << FAN_BITS
+    low, high = np.concatenate(levels, axis=1)
+    begins = np.cumsum([level.shape[1] for level in levels])[:-1]
+    return Tree(arms, low, high, begins, ends.slack[arms].max(axis=0) if n else np.zeros(L))
+
+
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """What intervals prove of A arms, by their places among these."""
+    """What intervals prove of some of K arms; of others it says nothing."""
 
-    status: IntArray  # (A,)
-    rival: IntArray  # (A,)
+    status: IntArray  # (K,)
+    rival: IntArray  # (K,)
     stands: IntArray  # those who are kept, or may be
-    escaped: BoolArray  # (A, A)
     rings: list[IntArray]
 
 
-def _settle(ends: _Ends, alive: IntArray, eps: FloatArray, counts: IntArray) -> _Settled:
+def _settle(ends: Ends, alive: IntArray, counts: IntArray) -> _Settled:
     """Return who is kept and who is left out.
 
-    Who can leave beside nobody that is left stands, and who can leave beside one that stands is out. Where everybody
-    can leave beside somebody, the first whom nobody outdoes stands; where everybody is outdone, a ring that nobody
-    outside of it outdoes. Then, of two that stand and are the same, the one named later leaves, if nobody who is out
-    needs it.
+    Who is outdone by nobody that is left stands, and who is outdone by one that stands is out. Where everybody is
+    outdone, a ring stands that nobody outside of it outdoes. Then, of two that stand and are the same, the one named
+    later leaves, if nobody who is out needs it.
     """
-    A = len(alive)
-    pointless, outdone, escaped, same = relations(ends.low[alive], ends.high[alive], ends.slack[alive], eps)
-    leaves = pointless & ~same
-    left, stands = np.arange(A), np.zeros(A, np.bool_)
-    rings = list[IntArray]()
-    while len(left):
-        new = left[~leaves[np.ix_(left, left)].any(axis=1)]
-        if not len(new):
-            among = outdone[np.ix_(left, left)]
-            new = left[~among.any(axis=1)][:1]
-            if not len(new):
-                found = [left[members] for members in _last_components(among)]
-                rings += found
-                new = np.concatenate(found)
-        stands[new] = True
-        left = left[~stands[left]]
-        left = left[~leaves[np.ix_(left, new)].any(axis=1)]
-    status, rival = np.full(A, UNDECIDED), np.full(A, -1)
-    out = np.flatnonzero(~stands)
-    ways = pointless[np.ix_(out, stands)].sum(axis=1)  # beside how many of the kept ones each is pointless
-    ringed = np.isin(np.arange(A), np.concatenate(rings)) if rings else np.zeros(A, np.bool_)
-    for k in np.flatnonzero(stands & ~ringed & np.tril(same, -1).any(axis=1)):
-        first = np.flatnonzero(stands[:k] & same[k, :k])
-        needed = pointless[out, k]
-        if len(first) and (ways[needed] > 1).all():
-            stands[k], status[k], rival[k] = False, SAME, first[0]
-            ways -= needed
-    kept = np.flatnonzero(stands)
+    K = len(counts)
+    ring, found = np.full(K, -1), list[IntArray]()
+    where = _who_stands(ends, alive, ring, found)
+    stands, listed, out = where == STANDS, np.flatnonzero(where == STANDS), np.flatnonzero(where == OUT)
+    tree = tree_of(ends, listed)
+    last = firsts_beside(POINTLESS, ends, out, listed, tree, stands, -1)
+    by_last = np.argsort(last, kind="stable")
+    same_as = np.full(K, -1)
+    keep_first_of_same(ends, listed, tree, ring >= 0, out[by_last], last[by_last], stands, same_as)
+    status, rival = np.where(same_as >= 0, SAME, UNDECIDED), same_as
     status[out] = DOMINATED
-    if len(out):
-        rival[out] = kept[pointless[np.ix_(out, kept)].argmax(axis=1)]
-    safe = escaped[np.ix_(kept, kept)] | np.eye(len(kept), dtype=np.bool_)
-    for ring in rings:
-        inside = np.isin(kept, ring)
-        safe |= inside[:, None] & inside
-    status[kept[safe.all(axis=1) & (counts[alive[kept]] > 0)]] = FRONT
-    return _Settled(status, rival, kept, escaped, rings)
+    rival[out] = firsts_beside(POINTLESS, ends, out, listed, tree, stands, 1)
+    safe = np.zeros(K, np.bool_)
+    escape_all(ends, listed, tree, stands, ring, safe)
+    status[safe & (counts > 0)] = FRONT
+    return _Settled(status, rival, np.flatnonzero(stands), found)
 
 
-def _last_components(edges: BoolArray) -> list[BoolArray]:
-    """Return the strongly connected components of a graph (A, A) from which no edge leads out, each (A,)."""
-    labels = _components(edges)
-    goes_out = (edges & (labels[:, None] != labels)).any(axis=1)
-    return [labels == label for label in np.setdiff1d(labels, labels[goes_out])]
-
-
-def _components(edges: BoolArray) -> Any:
-    """(A,): the number of the strongly connected component of each."""
-    from scipy.sparse.csgraph import connected_components  # takes a while to import, and rings are rare
-
-    return connected_components(edges.astype(float), directed=True, connection="strong")[1]
+def _who_stands(ends: Ends, alive: IntArray, ring: IntArray, found: list[IntArray]) -> IntArray:
+    """Return what becomes of each arm (K,); of those that are not alive, -1. Rings that are found are numbered."""
+    where, waits_at = np.full(len(ring), -1), np.zeros(len(ring), np.int64)
+    where[alive] = LEFT
+    first = np.zeros(1 + TRIED_FIRST, np.int64)
+    tree = tree_of(ends, alive)
+    left = alive[np.argsort(-ends.low[alive].sum(axis=1), kind="stable")]  # who outdoes others comes early
+    while len(left):
+        changed = settle_once(ends, left, tree, where, waits_at, first) or leave_beside_standing(
+            ends, left, tree, where
+        )
+        if not changed:
+            label = np.full(len(ring), -1)
+            last = rings(OUTDONE, ends, left, tree_of(ends, left), label)
+            for number in np.flatnonzero(last):
+                members = np.flatnonzero(label == number)
+                ring[members], where[members] = len(found), STANDS
+                found.append(members)
+        left = left[where[left] == LEFT]
+    found.sort(key=lambda members: int(members[0]))
+    return where
 
 
 @dataclass(eq=False)
@@ -294,7 +336,8 @@ class Judge:
     ) -> None:
         """Judge by what the algorithm says now; the rest is as in `judge`."""
         self.judgement = judge(said, eps, certain, censored, n)
-        self.next_look, self.was_done = int(LOOK_AFTER * samples) + 1, done
+        self.next_look = int(LOOK_AFTER * samples) + 1 + self.judgement.undecided // LOOK_ARMS
+        self.was_done = done
 
     @property
     def decided(self) -> bool:
@@ -306,10 +349,15 @@ class Judge:
 
         None: nothing is of use.
         """
-        measured = {int(arm): counts[arm] for arm in (() if self.judgement is None else self.judgement.bearing)}
+        bearing = np.empty(0, np.int64) if self.judgement is None else self.judgement.bearing
+        measured = np.asarray(counts)[bearing]
+        if n == 1 and len(bearing):
+            return [int(bearing[measured.argmin()])]
+        turns = list(zip(measured.tolist(), bearing.tolist(), strict=True))
+        heapify(turns)
         chosen = []
-        for _ in range(n if measured else 0):
-            arm = min(measured, key=lambda arm: (measured[arm], arm))
-            measured[arm] += 1
+        for _ in range(n if turns else 0):
+            count, arm = turns[0]
+            heapreplace(turns, (count + 1, arm))
             chosen.append(arm)
         return chosen

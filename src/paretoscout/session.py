@@ -20,7 +20,7 @@ from .algorithms.states import arrays_of, check_state, copy_state, with_arrays
 from .errors import InvalidInput, NotSupported, ParetoscoutError, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
-from .kernels.compile import per_state
+from .kernels.compile import PACKAGE, per_state
 from .kernels.decisions import DOMINATED, FRONT, MISSED, PRESENT
 from .kernels.dispatch import Verdicts, update
 from .streams import algorithm_stream
@@ -143,6 +143,15 @@ class Session:
     def judge_again(self) -> None:
         """Forget all verdicts and judge every arm by the data at hand: after others came, or left, or a whole table."""
         self._require_judging()(self.state, self.constants)
+
+    @property
+    def status(self) -> IntArray:
+        """(K,) the verdict on each arm; a look at the state tells, where the algorithm is one of ours."""
+        if type(self.state).__module__.partition(".")[0] == PACKAGE:
+            state = getattr(self.state, "linear", self.state)  # of scout with both states: what holds in all
+            if hasattr(state, "status"):
+                return state.status
+        return self.verdicts().status
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 
 #: The mark of each verdict, in the order in which options are listed.
-MARKS = {"front": "★", "same": "≡", "undecided": "◌", "dominated": "×"}
+MARKS = {"front": "★", "undecided": "◌", "same": "≡", "dominated": "×"}
 #: What makes a spreadsheet take a cell for a formula.
 FORMULA = ("=", "+", "-", "@")
 #: All of a text but its last sentence, or what comes after its last semicolon.

@@ -18,11 +18,16 @@ from .guarantee import Guarantee, difference
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
+from .kernels.dominance import nearest, undominated
 from .notebook import page, picture
 from .practical import Judgement, never_varied
 from .shown import MARKS, heading
 from .statement import Metric, Statement
 
+#: Of more arms than this a table shows the first ones, unless told otherwise.
+MOST_ROWS = 40
+#: Of more arms than this the first ones are named in a warning.
+MOST_WARNINGS = 10
 WORDS = {UNDECIDED: "undecided", FRONT: "front", DOMINATED: "dominated", SAME: "same"}
 
 #: Stands before a number of which no interval is known yet.
@@ -156,6 +161,11 @@ class VerdictTable:
         )
 
     @cached_property
+    def place(self) -> dict[str, int]:
+        """The place of each arm in the table, by its name."""
+        return {arm: k for k, arm in enumerate(self.arms)}
+
+    @cached_property
     def _natural(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Estimates, lower and upper ends of the intervals, each (K, L) in the metrics' own units."""
         relative = np.array([metric.relative for metric in self.metrics])
@@ -225,10 +235,10 @@ class VerdictTable:
         """The arms that are proven to be on the front."""
         return tuple(arm for arm, verdict in zip(self.arms, self.verdicts, strict=True) if verdict == "front")
 
-    @property
+    @cached_property
     def contradicted(self) -> tuple[str, ...]:
         """The arms whose verdicts were right to give, but are contradicted by the estimates as they are now."""
-        rivals = [None if rival not in self.arms else self.arms.index(rival) for rival in self.rivals]
+        rivals = [None if rival is None else self.place.get(rival) for rival in self.rivals]
         known = np.where(np.isfinite(self.widths), self.centres, np.nan)
         signs = [metric.sign for metric in self.metrics]
         eps = [metric.tolerance for metric in self.metrics]
@@ -250,9 +260,10 @@ class VerdictTable:
         said = [concern.text for concern in self.concerns]
         said += [
             f"{arm}: the estimates as they are now contradict its verdict, which rests on earlier ones."
-            for arm in self.contradicted
+            for arm in self.contradicted[:MOST_WARNINGS]
         ]
-        return said
+        more = len(self.contradicted) - MOST_WARNINGS
+        return said + ([f"The same of {more:,} more options."] if more > 0 else [])
 
     def value(self, k: int, metric: int) -> str:
         """Return what is known of a metric of an arm, for people to read."""
@@ -269,7 +280,7 @@ class VerdictTable:
         rival = self.rivals[k]
         if self.verdicts[k] != "same" or rival is None:
             return None
-        j = self.arms.index(rival)
+        j = self.place[rival]
         lead = np.abs(self.centres[k] - self.centres[j])
         most: list[float] = (lead + self.widths[k] + self.widths[j]).tolist()
         return most
@@ -341,17 +352,25 @@ class VerdictTable:
         }
 
     def __str__(self) -> str:
-        rows = [headings(self), *(cells(self, k) for k in front_first(self))]
+        return self.text()
+
+    def text(self, most: int | None = MOST_ROWS) -> str:
+        """Return it as a text: a row for each arm, the front first, then what is undecided; of more arms, the first.
+
+        most: so many rows, and how many more there are. None: all rows.
+        """
+        order, rest = rows_shown(self, most)
+        rows = [headings(self), *(cells(self, k) for k in order)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        said = [*self.remarks, *(f"warning: {warning}" for warning in self.warnings)]
+        said = [*filter(None, [rest]), *self.remarks, *(f"warning: {warning}" for warning in self.warnings)]
         return "\n".join([*(line.rstrip() for line in lines), *said, self.tally(), f"Guarantee: {self.guarantee}"])
 
     def __getitem__(self, arm: str) -> OptionVerdict:
         """Return what is known of one arm, by its name."""
-        if arm not in self.arms:
+        if arm not in self.place:
             raise UnknownName("option", arm, self.arms)
-        return OptionVerdict(**self._option(self.arms.index(arm)))
+        return OptionVerdict(**self._option(self.place[arm]))
 
     def __iter__(self) -> Iterator[OptionVerdict]:
         return (OptionVerdict(**self._option(k)) for k in range(len(self.arms)))
@@ -371,7 +390,7 @@ class VerdictTable:
     def tally(self) -> str:
         """Return the counts in words: "3 front, 1 dominated; 812 samples"."""
         counted = Counter(self.verdicts)
-        parts = [f"{counted[word]} {word}" for word in ("front", "same", "dominated", "undecided") if counted[word]]
+        parts = [f"{counted[word]:,} {word}" for word in ("front", "same", "dominated", "undecided") if counted[word]]
         samples = int(self.counts.sum())
         return ", ".join(parts) + f"; {samples:,} {self.counted if samples != 1 else self.counted.removesuffix('s')}"
 
@@ -383,9 +402,9 @@ class VerdictTable:
         drawing = picture("front", self) if np.isfinite(self.widths).all(axis=1).any() else ""
         said = [] if drawing else [self.tally(), f"Guarantee: {self.guarantee}"]  # the picture says it
         warned = [f"Warning: {warning}" for warning in self.warnings]
-        order = front_first(self)
+        order, rest = rows_shown(self)
         rows = [headings(self), *(cells(self, k) for k in order)]
-        notes = [*said, *self.remarks, *warned, *notes]
+        notes = [*filter(None, [rest]), *said, *self.remarks, *warned, *notes]
         looks = [self.verdicts[k] for k in order]
         return page(head, rows, notes, texts=2, looks=looks, drawing=drawing)
 
@@ -409,9 +428,37 @@ def headings(table: VerdictTable) -> list[str]:
 
 
 def front_first(table: VerdictTable) -> list[int]:
-    """The arms by their verdicts, then by the first metric, best first."""
-    sign, order = table.metrics[0].sign, list(MARKS)
-    return sorted(range(len(table.arms)), key=lambda k: (order.index(table.verdicts[k]), -sign * table.estimates[k, 0]))
+    """The arms by their verdicts, then by the first metric, best first; of many, undecided ones the likeliest first."""
+    kinds = {verdict: place for place, verdict in enumerate(MARKS)}
+    kind = np.array([kinds[verdict] for verdict in table.verdicts])
+    behind = _behind(table) if len(table.arms) > MOST_ROWS else np.zeros(len(table.arms))
+    order = np.lexsort((-table.metrics[0].sign * table.estimates[:, 0], behind, kind))
+    found: list[int] = order.tolist()
+    return found
+
+
+def _behind(table: VerdictTable) -> FloatArray:
+    """(K,) of undecided arms, by how much another one seems to be better in every metric; infinite: not measured."""
+    means = np.where(np.isfinite(table.widths), table.centres, np.nan) if table.seen is None else table.seen
+    known = np.flatnonzero(~np.isnan(means).any(axis=1))
+    behind = np.where(np.array(table.verdicts) == "undecided", np.inf, 0.0)
+    if len(known):
+        y = means[known] * [metric.sign / (metric.tolerance or 1.0) for metric in table.metrics]
+        asked = np.flatnonzero(behind[known])
+        lead = 0.0 - nearest(-y, asked, np.flatnonzero(undominated(y)), np.zeros(y.shape[1]), -np.inf, np.zeros(len(y)))
+        behind[known[asked]] = lead
+    return behind
+
+
+def rows_shown(table: VerdictTable, most: int | None = MOST_ROWS, hint: str = "") -> tuple[list[int], str]:
+    """Return the arms to show, front first, and what to say of those that are left; hint: what shows them."""
+    order = front_first(table)
+    if most is None or len(order) <= most:
+        return order, ""
+    rest = Counter(table.verdicts[k] for k in order[most:])
+    said = ", ".join(f"{rest[word]:,} {word}" for word in MARKS if rest[word])
+    more = len(order) - most
+    return order[:most], f"… and {more:,} more option{'s' if more > 1 else ''}: {said}{f' ({hint})' if hint else ''}"
 
 
 def cells(table: VerdictTable, k: int) -> list[str]:

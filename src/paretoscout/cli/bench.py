@@ -413,7 +413,7 @@ def _report(campaign: Campaign, screen: Any, given: dict[str, Any]) -> None:
 def _print(campaign: Campaign, screen: Any, extra: Extra) -> None:
     """Print the verdicts, what goes beside them, and what to know of them; the answer comes last, after all else."""
     from ..bench import columns_of, report
-    from ..verdicts import front_first
+    from ..verdicts import rows_shown
     from . import show
 
     table, standing = report.verdicts(campaign), campaign.study.standing()
@@ -421,7 +421,7 @@ def _print(campaign: Campaign, screen: Any, extra: Extra) -> None:
         screen.print(line(title), style="bold", markup=False, soft_wrap=True)
     screen.print(show.verdict_table(table))
     if more := columns_of(campaign, standing, extra):
-        options = [table.arms[k] for k in front_first(table)]
+        options = [table.arms[k] for k in rows_shown(table)[0]]
         screen.print("", show.more_table(options, [(column.heading, column.texts) for column in more]), sep="\n")
     if said := report.against(campaign, standing, extra):
         show.said(screen, said)

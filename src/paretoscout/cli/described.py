@@ -93,11 +93,12 @@ def _list(given: Any, what: str) -> list[Any]:
 
 
 def _arms(given: Any, path: Path) -> Any:
-    """Names; or mappings with the columns of a table; or the name of a CSV file, beside this one."""
+    """Names; or mappings with the columns of a table; or the name of a file of options, beside this one."""
     if isinstance(given, str):
-        from ..frames import read_csv
+        from ..frames import READERS, read_csv
 
-        return read_csv(path.parent / given)
+        file = path.parent / given
+        return READERS.get(file.suffix.lower(), read_csv)(file)
     rows = _list(given, f"arms of {path}")
     if all(isinstance(row, Mapping) for row in rows):
         columns = list(rows[0])

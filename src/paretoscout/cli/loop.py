@@ -55,7 +55,7 @@ def run(
 
     words = _words(command)
     study = load(storage, name)
-    if (lonely := alone(study, study.standing())) is not None:
+    if (lonely := alone(study)) is not None:
         raise InvalidInput(lonely)
     standing = study.run(
         lambda arm: measured(words, arm),
@@ -66,7 +66,7 @@ def run(
         catch=MeasurementFailed if keep_going else (),
     )
     screen = show.console()
-    screen.print(show.verdict_table(standing.table))
+    screen.print(show.verdict_table(standing.table, hint="paretoscout status --all shows them"))
     ahead = study.remaining() if not standing.done and standing.table.counts.all() else None
     show.answer(screen, standing.table, study, ahead)
     sys.exit(0 if standing.done else Exit.UNDECIDED)

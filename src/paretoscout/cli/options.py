@@ -14,7 +14,7 @@ from . import values
 from .conventions import STORAGE
 
 if TYPE_CHECKING:
-    from ..study import Standing, Study
+    from ..study import Study
 
 #: What a study is called unless told.
 NAME = "study"
@@ -186,10 +186,10 @@ def _named(name: str) -> str:
     return "" if name == NAME else f" --name {shlex.quote(name)}"
 
 
-def alone(study: Study, standing: Standing) -> str | None:
+def alone(study: Study) -> str | None:
     """Say that a study has but one option, which is no question, and what to do about it."""
-    arms = standing.table.arms
-    if len(arms) != 1 or standing.withdrawn or study.spec.guards:
+    arms = study.arms
+    if len(arms) != 1 or study.withdrawn or study.spec.guards:
         return None
     more = "paretoscout add-arm NAME" + _named(study.name)
     return f"{arms[0]!r} is the only option, with nothing to be compared with: add others ({more})"

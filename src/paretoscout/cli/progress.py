@@ -47,16 +47,16 @@ def progress(table: VerdictTable, seconds: float, ahead: str = "") -> str:
     samples = counted(int(table.counts.sum()), table.counted.removesuffix("s"))
     first = table.metrics[0]
     order = sorted(range(len(table.arms)), key=lambda k: table.verdicts[k] != "undecided")
+    measured = [k for k in order if table.counts[k]]
     known = [
         f"{shortened(table.arms[k], LONGEST_NAME)} {with_unit(table.value(k, 0), first.unit)}"
-        for k in order
-        if table.counts[k]
+        for k in measured[:MOST_SHOWN]
     ]
-    more = ["..."] if len(known) > MOST_SHOWN else []
-    parts = [samples, *([ahead] if ahead else []), undecided(table), *known[:MOST_SHOWN], *more]
+    more = ["..."] if len(measured) > MOST_SHOWN else []
+    parts = [samples, *([ahead] if ahead else []), undecided(table), *known, *more]
     return f"{rough_span(seconds)}: {', '.join(parts)}"
 
 
 def undecided(table: VerdictTable) -> str:
     """Return how many options have no verdict yet: "3 of 5 undecided"."""
-    return f"{table.verdicts.count('undecided')} of {len(table.arms)} undecided"
+    return f"{table.verdicts.count('undecided'):,} of {len(table.arms):,} undecided"

@@ -14,7 +14,7 @@ from ..answer import larger_eps, sentence
 from ..errors import InvalidInput
 from ..shown import counted, line
 from ..simulation.results import HEADINGS, Summary
-from ..verdicts import ABOUT, VerdictTable, cells, front_first, headings
+from ..verdicts import ABOUT, MOST_ROWS, VerdictTable, cells, headings, rows_shown
 
 if TYPE_CHECKING:
     from ..study import Remaining, Study
@@ -28,19 +28,24 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(highlight=False, width=max(140, screen.width))
 
 
-def verdict_table(table: VerdictTable, outlook: str = "") -> Group:
-    """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come."""
+def verdict_table(table: VerdictTable, outlook: str = "", most: int | None = MOST_ROWS, hint: str = "") -> Group:
+    """The verdicts, front first: who, by or against whom, estimates with their intervals, samples; what is to come.
+
+    most: so many rows; None: all. hint: what shows all of them.
+    """
     sizes = f"{counted(len(table.arms), 'option')}, {counted(len(table.metrics), 'metric')}"
     head = Text(f"{sizes}\nGuarantee: {line(str(table.guarantee))}")
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for title in headings(table):
         named = title in ("option", "verdict")  # names may be long, numbers are never cut
         grid.add_column(plain(title), justify="right" if title == "n" else "left", no_wrap=not named, overflow="fold")
-    for k in front_first(table):
+    order, rest = rows_shown(table, most, hint)
+    for k in order:
         grid.add_row(*map(_cell, cells(table, k)), style=_STYLES[table.verdicts[k]])
     remark = [Text(line(remark), style="yellow") for remark in table.remarks]
     remark += [Text(line(f"warning: {warning}"), style="yellow") for warning in table.warnings]
-    return Group(head, grid, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
+    more = [Text(rest, style="dim")] if rest else []
+    return Group(head, grid, *more, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 
 
 def answer(screen: Console, table: VerdictTable, study: Study, ahead: Remaining | None = None) -> None:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from ..verdicts import VerdictTable
 
 WATCH_SECONDS = 2.0
+#: Of more options than this the first that were withdrawn are shown.
+MOST_WITHDRAWN = 10
 FORMATS = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
+all_option = click.option("--all", "everything", is_flag=True, help="Show every option, however many there are.")
 _out = click.Path(path_type=Path, dir_okay=False, writable=True)
 
 
@@ -50,25 +53,35 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
     metavar="METRIC=VALUE|PERCENT%",
     help="Show what is proven with another eps: it may be chosen after looking.",
 )
+@all_option
 @study_options
-def status(watch: float | None, as_json: bool, forecast: bool, eps: tuple[str, ...], storage: str, name: str) -> None:
+def status(
+    watch: float | None,
+    as_json: bool,
+    forecast: bool,
+    eps: tuple[str, ...],
+    everything: bool,
+    storage: str,
+    name: str,
+) -> None:
     """Show the verdict on each option with what it rests on, and about how many more measurements it takes.
 
+    Of many options the front comes first, then those that are undecided, the likeliest first; --all shows every one.
     Exit code 0: decided, or still going on; 3: the budget is spent, and some option has no verdict.
     """
     study = load(storage, name)
     standing = study.standing()
     if eps:
-        _with_eps(study, eps, as_json)
+        _with_eps(study, eps, as_json, everything)
         return
     if watch is None:
-        _show(study, standing, as_json, forecast)
+        _show(study, standing, as_json, forecast, everything)
     else:
-        standing = _watch(study, watch, as_json, forecast)
+        standing = _watch(study, watch, as_json, forecast, everything)
     sys.exit(Exit.UNDECIDED if standing.exhausted else 0)
 
 
-def _with_eps(study: Study, eps: tuple[str, ...], as_json: bool) -> None:
+def _with_eps(study: Study, eps: tuple[str, ...], as_json: bool, everything: bool) -> None:
     """Show the verdicts with another eps."""
     from ..answer import sentence
     from . import show
@@ -78,22 +91,27 @@ def _with_eps(study: Study, eps: tuple[str, ...], as_json: bool) -> None:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
         return
     screen = show.console()
-    screen.print(show.verdict_table(table))
+    screen.print(show.verdict_table(table, **_limit(everything)))
     show.said(screen, sentence(table))
 
 
-def _show(study: Study, standing: Standing, as_json: bool, forecast: bool) -> None:
+def _limit(everything: bool) -> dict[str, Any]:
+    """How many rows a table has, as `verdict_table` takes it."""
+    return {"most": None} if everything else {"hint": "--all shows them"}
+
+
+def _show(study: Study, standing: Standing, as_json: bool, forecast: bool, everything: bool) -> None:
     from . import show
 
     if as_json:
         click.echo(_as_json(study, standing, forecast, 2))
     else:
         ahead, screen = _remaining(study, standing), show.console()
-        screen.print(_picture(study, standing, ahead))
+        screen.print(_picture(study, standing, ahead, everything))
         show.answer(screen, standing.table, study, ahead)
 
 
-def _watch(study: Study, seconds: float, as_json: bool, forecast: bool) -> Standing:
+def _watch(study: Study, seconds: float, as_json: bool, forecast: bool, everything: bool) -> Standing:
     from . import show
 
     screen = show.console()
@@ -109,7 +127,7 @@ def _watch(study: Study, seconds: float, as_json: bool, forecast: bool) -> Stand
 
     with Live(console=screen, auto_refresh=False) as live:
         for standing in _changes(study, seconds):
-            live.update(_picture(study, standing, _remaining(study, standing)), refresh=True)
+            live.update(_picture(study, standing, _remaining(study, standing), everything), refresh=True)
     show.answer(screen, standing.table, study)
     return standing
 
@@ -128,7 +146,7 @@ def _changes(study: Study, seconds: float) -> Iterator[Standing]:
         time.sleep(seconds)
 
 
-def _picture(study: Study, standing: Standing, ahead: Remaining | None) -> Group:
+def _picture(study: Study, standing: Standing, ahead: Remaining | None, everything: bool) -> Group:
     from rich.console import Group
     from rich.text import Text
 
@@ -147,14 +165,17 @@ def _picture(study: Study, standing: Standing, ahead: Remaining | None) -> Group
         notes.append(
             show.plain(f"{counted(counts['late'], 'outcome')} came too late, or failed before: kept, but no evidence")
         )
-    notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in standing.withdrawn]
-    if (lonely := alone(study, standing)) is not None:
+    gone = standing.withdrawn if everything else standing.withdrawn[:MOST_WITHDRAWN]
+    notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in gone]
+    if len(gone) < len(standing.withdrawn):
+        notes.append(show.plain(f"withdrawn: {len(standing.withdrawn) - len(gone):,} more (--all shows them)"))
+    if (lonely := alone(study)) is not None:
         notes.append(show.plain(lonely))
     if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))
     outlook = "" if standing.done or ahead is None else str(ahead)
     head = [Text(line(standing.title), style="bold")] if standing.title else []
-    return Group(*head, show.verdict_table(standing.table, outlook), *notes)
+    return Group(*head, show.verdict_table(standing.table, outlook, **_limit(everything)), *notes)
 
 
 def _remaining(study: Study, standing: Standing) -> Remaining | None:
@@ -331,7 +352,8 @@ def _markdown(study: Study) -> str:
 @click.option("--seed", default=0, show_default=True, help="Of the order in which rows are taken.")
 @click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
-def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **what: Any) -> None:
+@all_option
+def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, everything: bool, **what: Any) -> None:
     """Say what the measurements in FILE, a CSV file, prove: which options are on the front, which are dominated.
 
     The noise is unknown and normal, unless --sigma or --bounds say more. More rows may be added and the table analysed
@@ -355,7 +377,7 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, **wha
     if as_json:
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
     else:
-        screen.print(show.verdict_table(table))
+        screen.print(show.verdict_table(table, **_limit(everything)))
     if out is not None:
         plots.front(table, path=out)
         click.echo(line(f"picture: {out}"), err=as_json)

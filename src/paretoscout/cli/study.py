@@ -69,7 +69,7 @@ NOT_MEASURED = "none"
     "--cost",
     multiple=True,
     metavar="ARM=NUMBER|COLUMN",
-    help="What one measurement of an option costs, for each; or the column of the CSV file that says it. "
+    help="What one measurement of an option costs, for each; or the column of the file that says it. "
     "[default: the same for all]",
 )
 @click.option(
@@ -91,7 +91,10 @@ NOT_MEASURED = "none"
 def create(
     ctx: click.Context, /, file: Path | None, arms: tuple[str, ...], storage: str, name: str, **what: Any
 ) -> None:
-    """Make a study, of options given by --arm, in a CSV file (the column arm, or the first one), or all in YAML.
+    """Make a study, of options given by --arm, in a file, or all in YAML.
+
+    A file of options is CSV with a header, or has a JSON object in each line (.jsonl): the column "arm", or the first
+    one, names them; others may be contexts and cost. A hundred thousand options are no problem.
 
     \b
     paretoscout create --arm small --arm large -m quality:max -m cost:min --eps quality=0.02 --eps cost=0.1
@@ -130,7 +133,7 @@ def create(
     study = Study(**settings, storage=storage, name=name)
     for fact in _about(study):
         click.echo(line(fact))
-    if (lonely := alone(study, study.standing())) is not None:
+    if (lonely := alone(study)) is not None:
         click.echo(line(f"  {lonely}"))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
     click.echo(
@@ -151,14 +154,17 @@ def _only_the_file(ctx: click.Context) -> None:
 
 def _arms(file: Path | None, arms: tuple[str, ...]) -> Any:
     if (file is None) == (not arms):
-        raise InvalidInput("a study must have options: either --arm NAME for each, or a CSV or YAML file of them")
+        raise InvalidInput(
+            "a study must have options: either --arm NAME for each, or a CSV or YAML file of them (or .jsonl)"
+        )
     if file is None:
         return list(arms)
-    if file.suffix.lower() != ".csv":
-        raise InvalidInput(f"options must be in a .csv or .yaml file, got {file}; the name of a study is --name")
-    from ..frames import Columns, read_csv
+    from ..frames import READERS, Columns
 
-    columns = Columns(read_csv(file), "")
+    if file.suffix.lower() not in READERS:
+        endings = f"{', '.join(READERS)} or .yaml"
+        raise InvalidInput(f"options must be in a {endings} file, got {file}; the name of a study is --name")
+    columns = Columns(READERS[file.suffix.lower()](file), "")
     label = "arm" if "arm" in columns.names else columns.names[0]
     seen: dict[str, int] = {}
     for row, arm in enumerate(columns.labels(label)):

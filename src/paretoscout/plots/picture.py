@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..shown import MARKS
 from .data import Axis, Box, FrontData, front_data, listed
 from .names import Sheet, broken
 from .style import (
@@ -71,9 +73,12 @@ LOOKS: dict[str, dict[str, Any]] = {
         "name": {"color": GREY},
     },
 }
+#: Whose names come first, by verdict.
+NAMED = list(MARKS)
 SO_FAR = "grey: mean so far, no interval yet"
 NAME_SIZE, NOTE_SIZE = 8, 7.5
 MOST_NAMES = 40  # more would be a cloud
+MOST_BOXES = 400  # of more arms, those have intervals that are named first, and others are only markers
 LARGEST = 0.2  # a box that covers more of the picture is drawn as two lines
 EDGE, HEAD_GAP, FOOT_GAP = 0.06, 0.07, 0.035  # inches around all; after each text above and below the axes
 #: At the ends of lines that go on beyond the picture: matplotlib's numbers of carets, by axis, at its low and high end.
@@ -116,24 +121,32 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
         corner = [axis.worst for axis in data.axes]
         axes.fill(*np.vstack([data.stairs, corner]).T, color=SHADE, linewidth=0, zorder=0)
         axes.plot(*data.stairs.T, color=BLUE, linewidth=1.3, zorder=4)
-    fit = [_fits(data.axes, box) for box in data.boxes]
-    most = 2 * sum(fit) >= sum(box.known for box in data.boxes)
+    first = data.boxes
+    if len(first) > MOST_BOXES:
+        first = tuple(sorted(first, key=lambda box: NAMED.index(box.verdict))[:MOST_BOXES])
+    fit = [_fits(data.axes, box) for box in first]
+    most = 2 * sum(fit) >= sum(box.known for box in first)
     boxed = [fits and most for fits in fit]  # where most are too large, all look alike
-    for box, whole in zip(data.boxes, boxed, strict=True):
+    for box, whole in zip(first, boxed, strict=True):
         (_draw_box if whole else _draw_lines)(axes, data.axes, box)
     _markers(axes, data.boxes, [box.centre for box in data.boxes])
     better = _better(axes, data.axes)
-    _surround(figure, axes, data, title, _caption(data, boxed), [*notes, *_names_left(expected)])
+    caption = _caption(replace(data, boxes=first), boxed)
+    _surround(figure, axes, data, title, caption, [*notes, *_names_left(expected)])
     arrow = better.get_window_extent()
     reach = arrow.padded(6 * figure.dpi / 72)
     if any(reach.contains(*axes.transData.transform(box.centre)) for box in data.boxes):
         better.set_visible(False)  # a marker is there; the labels of the axes say it, too
-    left = _name_arms(axes, data, boxed, np.array([arrow.extents]))
+    left = _name_arms(axes, replace(data, boxes=first), boxed, np.array([arrow.extents]))
+    left += len(data.boxes) - len(first)
     # The note makes the picture taller and leaves the axes as they are: the names find the same places again.
     return _plane(data, title, notes, left) if unnamed is None and left != expected else figure
 
 
 def _intervals(data: FrontData, title: str, notes: tuple[str, ...]) -> Figure:
+    if len(data.boxes) > MOST_BOXES:
+        notes = (*notes, f"The best {MOST_BOXES} of {len(data.boxes):,} options are shown.")
+        data = replace(data, boxes=data.boxes[:MOST_BOXES])
     names = [broken(box.arm, 34) for box in data.boxes]
     tall = max([1, *(name.count("\n") + 1 for name in names)])
     figure = new_figure(8.0, min(0.75 + (0.12 + 0.15 * tall) * max(len(names), 2), 100.0))
@@ -276,7 +289,7 @@ def _name_arms(axes: Axes, data: FrontData, boxed: Sequence[bool], taken: Any) -
     steps = np.stack([data.stairs[:-1], data.stairs[1:]], axis=1)
     bars = [bar for box, whole in zip(data.boxes, boxed, strict=True) if not whole for bar in _bars(data.axes, box)]
     sheet = Sheet(axes, centres, corners, reach, np.vstack([steps, np.reshape(bars, (-1, 2, 2))]), taken)
-    order = sorted(range(len(data.boxes)), key=lambda k: list(LOOKS).index(data.boxes[k].verdict))
+    order = sorted(range(len(data.boxes)), key=lambda k: NAMED.index(data.boxes[k].verdict))
     unnamed = max(len(order) - MOST_NAMES, 0)
     for k in order[:MOST_NAMES]:
         text = axes.annotate(

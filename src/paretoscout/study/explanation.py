@@ -44,9 +44,9 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     if broken is not None:
         text = f"{arm} breaks {replica.spec.limit(broken)}."
         return Explanation(arm, "dominated", None, {}, broken.metric, samples, None, text)
-    k = table.arms.index(arm)
+    k = table.place[arm]
     verdict = table.verdicts[k]
-    nearest = [name for name, _ in standing.rivals_of(arm) if name in table.arms]  # others left since
+    nearest = [name for name, _ in standing.rivals_of(arm) if name in table.place]  # others left since
     rival = nearest[0] if nearest else None
     pair = None if rival is None else standing.pair(arm, rival)
     hinge = None if pair is None else _hinge(pair)

@@ -51,7 +51,8 @@ class Remaining:
 
 def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int = 0) -> Remaining:
     """Simulate futures: means drawn around the estimates, noise as it was told or as it was seen."""
-    there = [replica.place[arm] for arm in replica.present]
+    deadline = time.monotonic() + seconds
+    there = replica.places
     names = [replica.arms[arm] for arm in replica.present]
     if replica.decided:
         needs = {**dict.fromkeys(names, 0.0), **({} if replica.done else _for_guards(replica))}
@@ -63,14 +64,13 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
     uniform: list[float] = []
     pulls = np.zeros(len(names))
     before = replica.session.verdicts().counts[there]
-    deadline = time.monotonic() + seconds
     for number in range(replicates):
         rng = environment_stream(seed, number)
         environment = GaussianEnvironment(estimates + spread * rng.standard_normal((len(estimates), L)), sigma)
         future = _future(replica, environment, np.random.default_rng([1, number]), environment_stream(1, number))
         needed.append(_play(future, future.advance, deadline))
         pulls += replica.session.kernels.verdicts(future.state, future.constants).counts[there] - before
-        if replica.accepts.unasked:
+        if replica.accepts.unasked and (time.monotonic() < deadline or not uniform):
             future = _future(replica, environment, rng, environment_stream(2, number))
             uniform.append(_play(future, future.advance_in_turn, deadline))
         if time.monotonic() > deadline:
@@ -97,7 +97,7 @@ def _future(replica: Replica, environment: Any, *streams: np.random.Generator) -
         environment,
         streams,  # type: ignore[arg-type]
         judge=copy(replica.judge),
-        there=[replica.place[arm] for arm in replica.present],
+        there=replica.places,
     )
     run.log.counters[PLAYED] = replica.rows
     return run

@@ -16,9 +16,10 @@ from ..storage.forks import inside
 from .replica import OUTCOMES, History, Replica
 from .spec import StudySpec
 
-#: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average.
+#: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average, which
+#: is about what a database writes to keep an event.
 SNAPSHOT_EVENTS = 1000
-SNAPSHOT_BYTES_PER_EVENT = 200
+SNAPSHOT_BYTES_PER_EVENT = 4000
 
 
 class StudyLog:
@@ -74,7 +75,7 @@ class StudyLog:
     def copy(self) -> Replica:
         """Return the state after the last event there is, for what takes a while."""
         with self.reading() as replica:
-            return Replica.load(self.spec, replica.dump())
+            return replica.frozen()
 
     def as_of(self, number: int) -> Replica:
         """Return the state after an earlier event: the log is followed from its beginning."""

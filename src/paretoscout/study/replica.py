@@ -23,6 +23,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +36,7 @@ from ..errors import NotSupported, UnreadableFile
 from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT
+from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT, UNDECIDED
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span
@@ -43,7 +44,7 @@ from ..start import setup_of
 from ..statement import Metric, Statement
 from ..storage.contract import Event
 from ..streams import algorithm_stream
-from ..verdicts import WORDS, VerdictTable
+from ..verdicts import VerdictTable
 from .guards import Guards
 from .rows import as_array, completed
 from .spec import RULES, RULES_OF_FRONTS, StudySpec
@@ -119,9 +120,7 @@ class Replica:
         self.number = -1
         self._fix()
         self.arms = list(spec.arms)  # all there ever were: their order never changes
-        self.contexts = None if spec.asked.contexts is None else spec.asked.contexts.tolist()
-        self.cost = None if spec.asked.cost is None else spec.asked.cost.tolist()
-        self.entered = [0] * len(self.arms)  # with which addition each arm came
+        self.added: list[list[Any]] = []  # of each arm that came later: with which addition, contexts, cost
         self.withdrawn: dict[int, Withdrawal] = {}
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
         self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
@@ -130,7 +129,8 @@ class Replica:
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
         self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
         self.censored: set[tuple[int, int]] = set()  # arms and columns with a value that was too small to be measured
-        self.reached: dict[int, tuple[str, int]] = {}  # the verdict on an arm, and the event with which it came
+        self.reached = np.full(len(self.arms), UNDECIDED)  # (A,) the verdict on each arm
+        self.since = np.full(len(self.arms), -1)  # (A,) the event with which it came; -1: there was none
         for name in COUNTERS:
             setattr(self, name, 0)
         self.look, self.next_look = -1, FEWEST
@@ -153,17 +153,25 @@ class Replica:
         """Settle what follows from the arms, and the questions that are being answered."""
         self.index = {name: arm for arm, name in enumerate(self.arms)}
         self.present = [arm for arm in range(len(self.arms)) if arm not in self.withdrawn]
+        self.there = np.array(self.present, np.int64)
+        self.entered = np.array([0] * len(self.spec.arms) + [addition for addition, *_ in self.added])
+        self._asked_of_all: Statement | None = None
         self.turns = sorted(self.waiting)  # a heap
         self.attempts = Counter(lease.question for lease in self.open.values() if not lease.over)
         self.deadlines: list[tuple[float, int]] = []  # a heap: when something happens to a trial, unless it is told
         for number, lease in self.open.items():
             self._set_deadline(number, lease)
-        self.shares = shares_of(np.array(self.entered))
+        self.shares = shares_of(self.entered)
 
     @property
     def keeps_shares(self) -> bool:
         """Whether arms can come and go: all there ever were have their place in the session, and their share."""
         return self.session.kernels.judge_again is not None
+
+    @property
+    def places(self) -> IntArray:
+        """Where the arms that are there have their places in the session."""
+        return self.there if self.keeps_shares else np.arange(len(self.there))
 
     @property
     def accepts(self) -> Accepts:
@@ -212,14 +220,24 @@ class Replica:
         """Arms that stood, and were withdrawn by somebody who had looked."""
         return [arm for arm, withdrawal in self.withdrawn.items() if withdrawal.missed]
 
-    def asked_of(self, seated: Sequence[int]) -> Statement:
+    def _asked_of(self, seated: IntArray) -> Statement:
         """Return what is asked, of some of all arms."""
-        return replace(
-            self.spec.asked,
-            arms=tuple(self.arms[arm] for arm in seated),
-            contexts=None if self.contexts is None else np.array([self.contexts[arm] for arm in seated], float),
-            cost=None if self.cost is None else np.array([self.cost[arm] for arm in seated], float),
-        )
+        asked = self.spec.asked
+        if not self.added and len(seated) == len(asked.arms):
+            return asked
+        known: dict[str, Any] = {"arms": tuple(self.arms[arm] for arm in seated)}
+        for name, column in (("contexts", 1), ("cost", 2)):
+            first, later = getattr(asked, name), [about[column] for about in self.added]
+            if first is not None:
+                known[name] = np.concatenate([first, np.array(later, float).reshape(-1, *first.shape[1:])])[seated]
+        return replace(asked, **known)
+
+    @property
+    def asked_of_all(self) -> Statement:
+        """What is asked of the arms that have a place in the session."""
+        if self._asked_of_all is None:
+            self._asked_of_all = self._asked_of(self.seated)
+        return self._asked_of_all
 
     def verdicts(self) -> VerdictTable:
         """Return what is known of the arms that are there, as people act on it if that was asked for."""
@@ -237,7 +255,7 @@ class Replica:
     def _unknown(self) -> str:
         """Say which numbers never varied, or are too small to be measured."""
         table = self.proven()
-        varied = self.tally.squares[self.present][:, : len(table.metrics)] > 0.0
+        varied = self.tally.squares[self.there][:, : len(table.metrics)] > 0.0
         kinds = (
             (table.below, "values of {} that are too small to be measured"),
             (
@@ -260,10 +278,17 @@ class Replica:
 
     def with_larger_eps(self) -> VerdictTable | None:
         """Return the verdicts with the least of some larger eps that decides all there is now; None: none does."""
-        for factor in LARGER_EPS if self.judge is not None else ():
-            table = self.with_eps([metric.times_eps(factor) for metric in self.spec.metrics])
-            if "undecided" not in table.verdicts and all(self.guards.kept(self.index[arm]) for arm in table.front):
-                return table
+        judged = self.judgement
+        if judged is None or ((judged.status == UNDECIDED) & ~self.tally.n[self.there].any(axis=1)).any():
+            return None  # whatever the eps, nobody decides on what was not measured
+        evidence = self._evidence()
+        for factor in LARGER_EPS:
+            metrics = [metric.times_eps(factor) for metric in self.spec.metrics]
+            judged = judge(eps=self._eps(metrics), **evidence)
+            if judged.decided:
+                table = self._judged(metrics, judged)
+                if all(self.guards.kept(self.index[arm]) for arm in table.front):
+                    return table
         return None
 
     def with_eps(self, metrics: Sequence[Metric]) -> VerdictTable:
@@ -273,9 +298,16 @@ class Replica:
         """
         if self.judge is None:
             raise NotSupported("another eps may be chosen after looking only where the goal is 'practical'")
-        eps = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
-        judged = judge(eps=eps, **self._evidence())
-        asked, proven = replace(self.asked_of(self.seated), metrics=tuple(metrics)), self.proven()
+        return self._judged(metrics, judge(eps=self._eps(metrics), **self._evidence()))
+
+    def _eps(self, metrics: Sequence[Metric]) -> FloatArray:
+        """The eps of metrics, as algorithms compute."""
+        eps: FloatArray = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
+        return eps
+
+    def _judged(self, metrics: Sequence[Metric], judged: Judgement) -> VerdictTable:
+        """Return the practical verdicts that were made with the eps of these metrics."""
+        asked, proven = replace(self.asked_of_all, metrics=tuple(metrics)), self.proven()
         tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
         guarantee = replace(proven.guarantee, tolerated=tolerated)
         return replace(proven, metrics=tuple(metrics), guarantee=guarantee).judged(judged)
@@ -302,12 +334,12 @@ class Replica:
 
     def _evidence(self) -> dict[str, Any]:
         """What practical verdicts rest on, as `judge` takes it."""
-        places, L = [self.place[arm] for arm in self.present], len(self.spec.metrics)
+        places, L = self.places, len(self.spec.metrics)
         said, censored = among(self.session.verdicts(), places), self._censored()
-        n = self.tally.n[self.present][:, :L]
+        n = self.tally.n[self.there][:, :L]
         if censored is not None:  # where only one bound was told, values are at least so good, whatever the noise
-            one = censored & (n > 0) & (self.tally.squares[self.present][:, :L] == 0.0)
-            means = self.units.directed(self.tally.mean[self.present][:, :L])
+            one = censored & (n > 0) & (self.tally.squares[self.there][:, :L] == 0.0)
+            means = self.units.directed(self.tally.mean[self.there][:, :L])
             said = said._replace(estimates=np.where(one, means, said.estimates), radii=np.where(one, 0.0, said.radii))
         return {"said": said, "certain": self.session.setup.certain[places], "censored": censored, "n": n}
 
@@ -315,13 +347,15 @@ class Replica:
         """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
         if not self.censored:
             return None
-        columns = range(len(self.spec.metrics))
-        return np.array([[(arm, column) in self.censored for column in columns] for arm in self.present])
+        censored = np.zeros((len(self.arms), len(self.columns)), np.bool_)
+        arms, columns = zip(*self.censored, strict=True)
+        censored[list(arms), list(columns)] = True
+        return censored[self.there][:, : len(self.spec.metrics)]
 
     def proven(self) -> VerdictTable:
         """Return what the algorithm proves of the arms that are there."""
-        present, settings = self.present, self.session.settings
-        asked = self.asked_of(self.seated)
+        there, settings = self.there, self.session.settings
+        asked = self.asked_of_all
         record = get(self.spec.algorithm)
         if self.spec.guards and not self.keeps_shares:  # of a study that was begun under older rules
             record = record.without_guarantee("none: it cannot keep guards by the present rules")
@@ -332,14 +366,16 @@ class Replica:
             asked,
             guarantee_of(asked, record, settings, assumed),
             None if basis is None else basis(self.session.state),
-        ).only([self.place[arm] for arm in present])
+        )
+        if len(self.places) < len(table.arms):
+            table = table.only(self.places.tolist())
         L = len(self.spec.metrics)
-        n, mean = self.tally.n[present][:, :L], self.tally.mean[present][:, :L]
+        n, mean = self.tally.n[there][:, :L], self.tally.mean[there][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
         censored = self._censored()
         if censored is not None:
             unknown = censored & np.isinf(table.widths)  # what was told is an upper bound even so
-            centres = np.where(unknown, self.tally.mean[present][:, :L], table.centres)
+            centres = np.where(unknown, self.tally.mean[there][:, :L], table.centres)
             table = replace(table, censored=censored, centres=centres)
         if self.missed and "undecided" in table.verdicts and not self.spec.practical:
             names = ", ".join(self.arms[arm] for arm in self.missed)
@@ -393,23 +429,21 @@ class Replica:
     def _front(self) -> list[int]:
         if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
             return []
-        status, places = self._statuses()
-        return [arm for arm, place in zip(self.present, places, strict=True) if status[place] == FRONT]
+        found: list[int] = self.there[self._statuses() == FRONT].tolist()
+        return found
 
-    def _statuses(self) -> tuple[IntArray, Sequence[int]]:
-        """The verdicts, and where those of the present arms stand."""
-        if self.judgement is not None:
-            return self.judgement.status, range(len(self.present))
-        return self.session.verdicts().status, [self.place[arm] for arm in self.present]
+    def _statuses(self) -> IntArray:
+        """The verdicts on the arms that are there."""
+        return self.session.status[self.places] if self.judgement is None else self.judgement.status
 
     def _in_doubt(self) -> int | None:
         """Return the least measured arm of those on which a practical verdict hangs, once the algorithm has its own."""
         if self.judge is None:
             return None
-        waiting = Counter(lease.arm for lease in self.open.values())
-        L = len(self.spec.metrics)
-        counts = [int(self.tally.n[arm, :L].max()) + waiting[arm] for arm in self.present]
-        return next((self.present[place] for place in self.judge.turns(counts, 1)), None)
+        counts = self.tally.n[:, : len(self.spec.metrics)].max(axis=1)
+        for lease in self.open.values():
+            counts[lease.arm] += 1
+        return next((self.present[place] for place in self.judge.turns(counts[self.there], 1)), None)
 
     def _doubt(self) -> None:
         """Once all is decided: who keeps a guard only up to eps may be one that breaks it, and was not to be escaped.
@@ -419,12 +453,12 @@ class Replica:
         doubtful = [
             arm
             for arm in self._front()
-            if self.session.presence(self.place[arm]) == PRESENT
+            if self.session.presence(arm) == PRESENT
             and self.guards.kept(arm)
             and not self.guards.kept(arm, strictly=True)
         ]
         for arm in doubtful:
-            self.session.set_presence(self.place[arm], DOUBTFUL)
+            self.session.set_presence(arm, DOUBTFUL)
         if doubtful:
             self.session.judge_again()
 
@@ -446,7 +480,7 @@ class Replica:
         if again is not None:
             del self.again[again]
         question = self.session.ask() if again is None else self.session.open[again]
-        return self._asked(at, self.seated[question.arm], question.number, again=again is not None)
+        return self._asked(at, int(self.seated[question.arm]), question.number, again=again is not None)
 
     def _asked(self, at: float, arm: int, question: int | None, **how: bool) -> Event:
         self.number += 1
@@ -507,7 +541,7 @@ class Replica:
                 self._look(self.judge)  # verdicts are numbered by those who are there
             self._doubt()
             self._known = None
-        self._note_verdicts(at_once=event.kind in ("arms", "data"))
+        self._note_verdicts(at_once=event.kind == "arms" or (event.kind == "data" and not event.body.get("more")))
         if self.told + self.imported >= self.next_look:
             self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
 
@@ -518,17 +552,13 @@ class Replica:
             return
         if judge is not None:
             self._look(judge)
-        status, places = self._statuses()
-        for arm, place in zip(self.present, places, strict=True):
-            word = WORDS[status[place]]
-            if self.reached.get(arm, ("undecided",))[0] != word:
-                self.reached[arm] = word, self.number
+        status = self._statuses()
+        new = status != self.reached[self.there]
+        self.reached[self.there[new]], self.since[self.there[new]] = status[new], self.number
 
     def _status_changed(self) -> bool:
-        """Whether a verdict may have changed: of scout a look at its state tells, and takes no time."""
-        status = getattr(self.session.state, "status", None)
-        if status is None or not self.keeps_shares:
-            return True
+        """Whether a verdict of the algorithm changed since it was last looked at."""
+        status = self.session.status
         changed = self._status is None or not np.array_equal(status, self._status)
         if changed:
             self._status = status.copy()
@@ -686,7 +716,7 @@ class Replica:
     def _feed(self, arms: IntArray, values: FloatArray) -> None:
         """Hand outcomes to the algorithm that it did not ask for; of arms that have no place in it it never hears."""
         outcomes, observed = self._for_session(values)
-        places = np.array([self.place.get(arm, -1) for arm in range(len(self.arms))])[arms]
+        places = self.place[arms]
         kept = (places >= 0) & observed.any(axis=1)
         if kept.any():
             self.session.add_many(places[kept], outcomes[kept], observed[kept])
@@ -704,8 +734,7 @@ class Replica:
     # Arms
 
     def _change_arms(self, event: Event, history: History) -> None:
-        status = self.session.verdicts().status
-        stood = {arm for arm in self.present if status[self.place[arm]] != DOMINATED}
+        stood = set(self.there[self.session.status[self.places] != DOMINATED].tolist())
         left = [self.index[name] for name in event.body.get("withdraw", {})]
         kind = "guard" if event.body.get("guard") else event.body.get("kind", "by hand")
         for arm, why in zip(left, event.body.get("withdraw", {}).values(), strict=True):
@@ -715,22 +744,21 @@ class Replica:
         back = [self.index[name] for name, *_ in added if name in self.index]
         for arm in back:
             del self.withdrawn[arm]
-        addition = max(self.entered) + 1
+        addition = int(self.entered.max()) + 1
         for name, row, *cost in added:
             if name not in self.index:
                 self.arms.append(name)
-                self.entered.append(addition)
-                if self.contexts is not None:
-                    self.contexts.append(row)
-                if self.cost is not None:
-                    self.cost.append(cost[0])
+                self.added.append([addition, row, cost[0] if cost else None])
         self.late_arms += len(added)
         self.tally.grow(len(self.arms))
+        more = len(self.arms) - len(self.reached)
+        self.reached = np.concatenate([self.reached, np.full(more, UNDECIDED)])
+        self.since = np.concatenate([self.since, np.full(more, -1)])
         self.counted.update(arm for arm in range(len(self.arms)) if arm not in self.withdrawn)  # judged again
         if self.keeps_shares and len(back) == len(added):  # all have their place
             self._index()
             for arm in [*left, *back]:
-                self.session.set_presence(self.place[arm], self._presence(arm))
+                self.session.set_presence(arm, self._presence(arm))
             self.session.judge_again()
             for question in list(self.again):
                 self._again(question)
@@ -744,23 +772,24 @@ class Replica:
 
     def _start(self) -> None:
         """Start the algorithm with the arms there are."""
-        self.session = self._session(range(len(self.arms)))
-        if not self.keeps_shares:
-            self.session = self._session(self.present)
+        self.session = self._session(np.arange(len(self.arms)))
+        if not self.keeps_shares and self.withdrawn:
+            self.session = self._session(self.there)
         self._seat()
         for arm in self.withdrawn if self.keeps_shares else ():
             self.session.set_presence(arm, self._presence(arm))
 
     def _seat(self) -> None:
         """Settle which arm of the session is which."""
-        self.seated = list(range(len(self.arms))) if self.keeps_shares else self.present
-        self.place = {arm: k for k, arm in enumerate(self.seated)}
+        self.seated = np.arange(len(self.arms)) if self.keeps_shares else self.there
+        self.place = np.full(len(self.arms), -1)  # -1: it has none
+        self.place[self.seated] = np.arange(len(self.seated))
 
-    def _session(self, seated: Sequence[int]) -> Session:
+    def _session(self, seated: IntArray) -> Session:
         settings = self.spec.algorithm_settings()
         share = dict(self.spec.shares)["verdicts"]
-        entered = [self.entered[arm] for arm in seated]
-        setup = setup_of(self.asked_of(seated), settings, share=share, entered=entered)
+        entered = self.entered[seated].tolist()
+        setup = setup_of(self._asked_of(seated), settings, share=share, entered=entered)
         session = Session(settings, setup, self.spec.seed)
         session.rng = algorithm_stream(self.spec.seed, self.generation)
         return session
@@ -807,6 +836,14 @@ class Replica:
 
     # Snapshots
 
+    def frozen(self) -> Replica:
+        """Return it as it is now, to be looked at: what happens here later does not change it."""
+        twin = copy(self)
+        twin.session, twin.tally, twin.judge = self.session.frozen(), self.tally.copy(), copy(self.judge)
+        twin.arms, twin.withdrawn, twin.censored = list(self.arms), dict(self.withdrawn), set(self.censored)
+        twin.open, twin.again, twin.waiting = OrderedDict(self.open), dict(self.again), dict(self.waiting)
+        return twin
+
     def dump(self) -> bytes:
         """Return the whole state; `load` goes on from it bit for bit."""
         header = {
@@ -814,17 +851,18 @@ class Replica:
             "number": self.number,
             "withdrawn": [(arm, *vars(withdrawal).values()) for arm, withdrawal in self.withdrawn.items()],
             "censored": sorted(self.censored),
-            "reached": [(arm, *rest) for arm, rest in self.reached.items()],
+            "later": list(zip(self.arms[len(self.spec.arms) :], self.added, strict=True)),
             "again": list(self.again),
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
             "parts": list(self.parts.items()),
             "judge": None if self.judge is None else self.judge.header(),
-            **{name: getattr(self, name) for name in (*PLAIN, *COUNTERS)},
+            **{name: getattr(self, name) for name in COUNTERS},
         }
         judged = {} if self.judge is None else self.judge.arrays()
         session = {"session": np.frombuffer(self.session.dump(), np.uint8)}
-        return pack("study", header, {**vars(self.tally), **judged, **session})
+        reached = {"reached": self.reached.astype(np.int8), "since": self.since}
+        return pack("study", header, {**vars(self.tally), **reached, **judged, **session})
 
     @classmethod
     def load(cls, spec: StudySpec, data: bytes) -> Replica:
@@ -837,13 +875,15 @@ class Replica:
         replica._fix()
         replica.withdrawn = {arm: Withdrawal(*rest) for arm, *rest in header["withdrawn"]}
         replica.censored = set(map(tuple, header["censored"]))
-        replica.reached = {arm: (word, number) for arm, word, number in header["reached"]}
+        replica.arms = [*spec.arms, *(name for name, _ in header["later"])]
+        replica.added = [about for _, about in header["later"]]
+        replica.reached, replica.since = arrays.pop("reached").astype(np.int64), arrays.pop("since")
         replica.again = dict.fromkeys(header["again"])
         replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
         replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
         replica.parts = dict(map(tuple, header["parts"]))
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
-        for name in (*PLAIN, *COUNTERS):
+        for name in COUNTERS:
             setattr(replica, name, header[name])
         session = arrays.pop("session").tobytes()
         if header["judge"] is not None:
@@ -855,7 +895,6 @@ class Replica:
         return replica
 
 
-PLAIN = ("arms", "contexts", "cost", "entered")
 COUNTERS = (
     "generation",
     "asked",

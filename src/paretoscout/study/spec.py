@@ -338,7 +338,8 @@ def arm_names(names: Any) -> tuple[str, ...]:
     for name in given:
         checks.name("name of an arm", name)
     if len(set(given)) < len(given):
-        twice = next(name for name in given if given.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name in given if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise InvalidInput(f"names of arms must differ, got {twice!r} twice")
     return given
 

@@ -27,6 +27,8 @@ from .replica import Replica
 VERSION = 1
 #: Of more options than this nobody looks at all pairs.
 MOST_COMPARED = 100
+#: The JSON of more options than this is in one line.
+MOST_INDENTED = 1000
 #: A logarithm of a ratio beyond this is that of no number.
 MOST_LOG = 700.0
 
@@ -137,7 +139,7 @@ class Standing:
     def rivals_of(self, option: str) -> tuple[tuple[str, float], ...]:
         """Return the rivals that the verdict on an option rests or hangs on, the largest first, with their shares."""
         self._check(option)
-        k = self.table.arms.index(option)
+        k = self.table.place[option]
         names = {place: name for name, place in self._place.items()}
         found = tuple((names[j], share) for j, share in self._session.nearest(self._place[option]))
         rival = self.table.rivals[k]
@@ -155,7 +157,7 @@ class Standing:
 
     def _check(self, *options: str) -> None:
         for name in options:
-            if name not in self.table.arms:
+            if name not in self.table.place:
                 raise UnknownName("option", name, self.table.arms)
 
     def pair(self, option: str, rival: str) -> Pair:
@@ -199,8 +201,9 @@ class Standing:
         return "\n".join([*filter(None, [self.title]), str(self.table)])
 
     def as_json(self, indent: int | None = 2) -> str:
-        """Return it as JSON, a text."""
-        return json.dumps(self.as_dict(), indent=indent, allow_nan=False)
+        """Return it as JSON, a text; of very many options in one line."""
+        many = len(self.options) > MOST_INDENTED
+        return json.dumps(self.as_dict(), indent=None if many else indent, allow_nan=False)
 
 
 def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -> Standing:
@@ -215,8 +218,8 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
         done=replica.done,
         table=table,
         since=tuple(
-            None if verdict == "undecided" else replica.reached.get(arm, (verdict, replica.number))[1]
-            for arm, verdict in zip(present, table.verdicts, strict=True)
+            None if verdict == "undecided" else replica.number if since < 0 else since
+            for since, verdict in zip(replica.since[replica.there].tolist(), table.verdicts, strict=True)
         ),
         counts=replica.counts(),
         budget=replica.spec.budget,
@@ -228,10 +231,12 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
             Withdrawn(replica.arms[arm], each.kind, each.reason) for arm, each in replica.withdrawn.items()
         ),
         unguarded=tuple(
-            replica.arms[arm] for arm in present if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
+            replica.arms[arm]
+            for arm in (present if replica.spec.guards else ())
+            if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
         ),
         _session=session,
-        _place={replica.arms[arm]: place for arm, place in replica.place.items()},
+        _place={replica.arms[arm]: place for place, arm in enumerate(replica.seated.tolist())},
         _units=replica.units,
     )
 

@@ -448,7 +448,7 @@ class Study:
 
     def _look(self, replica: Replica) -> tuple[Concern, ...]:
         """Return what speaks against the assumptions: everybody examines the same events, and sees the same."""
-        if replica.look >= 0 and (after := (replica.look, *replica.present)) != self._looked_after:
+        if replica.look >= 0 and (after := (replica.look, *replica.withdrawn, len(replica.arms))) != self._looked_after:
             self._concerns, self._looked_after = self._examined(replica), after
         return self._concerns
 
@@ -471,9 +471,12 @@ class Study:
         arms, values = np.array([arm for _, arm, _ in rows], np.int64), as_array([values for *_, values in rows])
         for column, metric in enumerate(stated):
             values[:, column] = metric.compared(values[:, column])
-        of_arm = [values[arms == arm] for arm in replica.present]
+        there = ~np.isin(arms, list(replica.withdrawn))
+        order = np.argsort(arms[there], kind="stable")
+        measured, begins = np.unique(arms[there][order], return_index=True)
+        of_arm = np.split(values[there][order], begins[1:])
         seen = examine(
-            [replica.arms[arm] for arm in replica.present],
+            [replica.arms[arm] for arm in measured],
             self.spec.columns,
             [[column[~np.isnan(column)] for column in series.T] for series in of_arm],
             normal=[
@@ -500,6 +503,12 @@ class Study:
     def features(self) -> tuple[str, ...]:
         """Names of the contexts, as they were encoded."""
         return self.spec.features
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms that are there."""
+        with self.log.reading() as replica:
+            return [replica.arms[arm] for arm in replica.present]
 
     @property
     def withdrawn(self) -> dict[str, str]:
@@ -742,8 +751,9 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
     if isinstance(cost, str):
         raise InvalidInput(f"cost of a study must be a column of a frame of arms, or numbers, got {cost!r}")
     if isinstance(cost, Mapping):
+        known = set(names)
         for name in cost:
-            if name not in names:
+            if name not in known:
                 raise UnknownName("arm in cost of a study:", name, names)
         if lacking := [name for name in names if name not in cost]:
             raise InvalidInput(f"cost of a study must be given for every arm, got none of {lacking[0]!r}")

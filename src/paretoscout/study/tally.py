@@ -71,6 +71,10 @@ class Tally:
             self.mean[:, column] += off * share
             self.n[:, column] += more
 
+    def copy(self) -> Tally:
+        """Return it as it is now."""
+        return Tally(self.n.copy(), self.mean.copy(), self.squares.copy(), self.seen.copy())
+
     def grow(self, n_arms: int) -> None:
         """Make room for more arms."""
         more = n_arms - len(self.n)
