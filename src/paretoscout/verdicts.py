@@ -445,8 +445,8 @@ def _behind(table: VerdictTable) -> FloatArray:
     if len(known):
         y = means[known] * [metric.sign / (metric.tolerance or 1.0) for metric in table.metrics]
         asked = np.flatnonzero(behind[known])
-        lead = 0.0 - nearest(-y, asked, np.flatnonzero(undominated(y)), np.zeros(y.shape[1]), -np.inf, np.zeros(len(y)))
-        behind[known[asked]] = lead
+        front, none = np.flatnonzero(undominated(y)), np.zeros(y.shape[1])
+        behind[known[asked]] = 0.0 - nearest(-y, asked, front, none, -np.inf, np.zeros(len(y)))[0]
     return behind
 
 
