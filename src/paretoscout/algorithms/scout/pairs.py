@@ -183,7 +183,7 @@ def compared_linear(state: LinearScoutState, constants: LinearScoutConstants, k:
     a, b = variances_of(state, constants, k, j)
     if a < 0.0:  # equal by the model, but for two misfits
         return np.zeros(L), -2.0 * constants.misfit, 2.0 * constants.misfit
-    lead, width = state.means[j] - state.means[k], np.full(L, np.inf)
+    lead, width = (constants.contexts[j] - constants.contexts[k]) @ state.reference, np.full(L, np.inf)
     if state.sigma_bounded.all():  # no verdict before
         bias = scout_linear.bias_along(state, constants, k, j) if scout_linear.allows_misfit(constants) else 0.0
         for metric in range(L):
