@@ -1159,14 +1159,6 @@ def lead(means: FloatArray, j: int, k: int, metric: int) -> float:
 
 
 @kernel
-def lead_with_slack(
-    state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int, metric: int, bias: float
-) -> float:
-    """By how much k leads j at least, given a lead of eps, whatever the misfits are."""
-    return lead(state.means, k, j, metric) + constants.eps[metric] - constants.misfit[metric] * bias
-
-
-@kernel
 def clearer(
     difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray, evidence: float
 ) -> bool:
