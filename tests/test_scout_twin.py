@@ -11,6 +11,7 @@ import pytest
 from naive_scout import BEATEN, ESCAPES, Array, NaiveLinearScout, NaiveRobustScout, NaiveScout
 
 from paretoscout.algorithms import Scout, Setup
+from paretoscout.algorithms.scout import contexts as scout_contexts
 from paretoscout.algorithms.scout import linear as scout_linear
 from paretoscout.algorithms.scout import robust as scout_robust
 from paretoscout.algorithms.scout import tabular as scout_tabular
@@ -566,10 +567,10 @@ def test_arms_that_come_leave_the_coordinates_as_they_are() -> None:
     rng = np.random.default_rng(0)
     first, later = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
     inside = rng.normal(size=(3, 6)) @ first
-    before, rank = scout_linear.whitened(first, np.zeros(6, np.int64))
+    before, rank = scout_contexts.whitened(first, np.zeros(6, np.int64))
     assert rank == before.shape[1] == 2
     entered = np.array([1] * 3 + [0] * 6 + [2] * 2)
-    after, rank = scout_linear.whitened(np.vstack([inside, first, later]), entered)
+    after, rank = scout_contexts.whitened(np.vstack([inside, first, later]), entered)
     assert (rank, after.shape[1]) == (2, 4)
     np.testing.assert_allclose(after[3:9, :2], before, atol=1e-12)
     assert (after[:9, 2:] == 0).all()

@@ -80,7 +80,7 @@ class Setup:
             raise InvalidInput(f"cost of a setup must be one number above 0 per arm ({self.n_arms}), got {self.cost!r}")
         checked["cost"] = np.full(self.n_arms, cost)
         if self.contexts is not None:
-            checked["contexts"] = checks.table("contexts of a setup", self.contexts, "(arms, features)")
+            checked["contexts"] = checks.table("contexts of a setup", self.contexts, "(arms, features)", own=False)
             if len(checked["contexts"]) != self.n_arms:
                 raise InvalidInput(
                     f"contexts of a setup must have one row per arm ({self.n_arms}), got {len(checked['contexts'])}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .algebra import solve
-from .arrays import FloatArray
+from .arrays import FloatArray, IntArray
 from .compile import kernel, short_kernel
 from .evidence import (
     FEW_VALUES,
@@ -231,7 +231,7 @@ def radius(state: Any, constants: Any, k: int, metric: int) -> float:
 
 
 @kernel
-def bound_sigma(state: Any, constants: Any, t: float) -> None:
+def bound_sigma(state: Any, constants: Any, t: float, sampled: IntArray) -> None:
     """Where sigma is unknown, an upper bound on it that holds at all times, from what the model leaves of t samples.
 
     The sum of squared noise is at least sigma^2 q but for a small probability, q the best over the rates c of
@@ -250,11 +250,10 @@ def bound_sigma(state: Any, constants: Any, t: float) -> None:
         if constants.sigma_known[metric]:
             continue
         left = state.squares[metric]
-        for k in range(state.pulls.shape[0]):
-            if state.pulls[k] > 0:
-                mean = state.centres[k, metric] + state.sums[k, metric] / state.pulls[k]
-                hidden = HIDDEN * mean * mean  # by rounding
-                left += state.pulls[k] * (unexplained(state, constants, k, metric) ** 2 + hidden)
+        for k in sampled:
+            mean = state.centres[k, metric] + state.sums[k, metric] / state.pulls[k]
+            hidden = HIDDEN * mean * mean  # by rounding
+            left += state.pulls[k] * (unexplained(state, constants, k, metric) ** 2 + hidden)
         q = -np.inf
         for rate in constants.rates:
             q = max(q, (0.5 * t * math.log1p(2.0 * rate) - constants.log_sigma_price) / rate)

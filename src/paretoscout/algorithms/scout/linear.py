@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from ...errors import InvalidInput
 from ...kernels.algebra import add_outer_product, copy_into, factorise, solve
@@ -21,13 +20,13 @@ from ...kernels.decisions import (
     cost_of,
     is_there,
     margin,
-    strongest,
-    verdicts_of_those_there,
+    name_rivals_there,
 )
 from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.evidence import FEW_VALUES, log_evidence_along, note_value
 from ...kernels.noise import bound_sigma, unexplained
 from ..contract import Accepts, Kernels, Setup
+from .contexts import first_equals, probes_of, spanning, whitened
 
 #: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0 or sigma unknown), each next
 #: a quarter.
@@ -40,10 +39,36 @@ ROUNDING = 1e-9
 #: Where sigma is unknown: how much of delta goes into an upper bound on it, and the rates at which that is tried.
 FOR_SIGMA = 0.1
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+#: What rounding may take from a variance along a direction, relative to the variances of the two arms, and from a
+#: difference, relative to the two means.
+ROUNDING_OF_VARIANCES = 1e-13
+ROUNDING_OF_MEANS = 1e-12
 #: All arms are tested again after this share more samples, and one more per so many arms: early tests cost K^2 d and
 #: decide little.
 CHECK_GROWTH = 0.005
 ARMS_PER_SAMPLE = 50
+#: Arms that have to be escaped are kept in blocks of at most this many with similar means: most are passed at once.
+BLOCK = 32
+
+# From so many arms on not every one is looked at for everything.
+MANY_ARMS = 20_000
+#: While more stand, arms are held against the leaders only.
+FEW_ENOUGH = 1 << 13
+#: Of those that stand about so many are looked at, to see whether it pays to go over all.
+SAMPLE = 4096
+#: It does if this share of them would have a verdict.
+WORTHWHILE = 0.1
+#: If going over all decided less than half of that, it waits until there are so many times the samples.
+PAUSE = 1.25
+#: Checks are no further apart than this, relatively.
+MOST_GROWTH = 0.1
+#: The most ambiguous arms, which are looked at between checks.
+N_WAITING = 64
+#: For so many of them the most telling of all arms become probes, each time there are this share more samples.
+N_ADDED = 8
+PROBE_GROWTH = 0.1
+#: So many probes may be added; then later ones take the place of others.
+MORE_PROBES = 1024
 
 
 class LinearScoutConstants(NamedTuple):
@@ -60,6 +85,8 @@ class LinearScoutConstants(NamedTuple):
     log_weights: FloatArray  # (R,)
     threshold: float  # log(L / delta): the evidence holds for all pairs at once
     regret_weight: float
+    ones: FloatArray  # (L,)
+    many: bool  # whether not every arm is looked at for everything
     no_ticket: FloatArray = NO_TICKET
 
 
@@ -77,10 +104,14 @@ class LinearScoutState(NamedTuple):
     reference: FloatArray  # (d, L) least squares estimate as of the last check
     right: FloatArray  # (d, L) sum x (Y - x^T reference)
     theta: FloatArray  # (d, L) least squares estimate
+    sampled: IntArray  # (K,) arms with samples, as of the last check
     checked_pulls: IntArray  # (K,) samples of each arm as of the last check
-    means: FloatArray  # (K, L) as of the last check
-    solved: FloatArray  # (K, d) A^-1 x as of the last check
-    leverages: FloatArray  # (K,) x^T A^-1 x as of the last check
+    inverse: FloatArray  # (d, d) A^-1 as of the last check
+    means: FloatArray  # (K, L) as of when the arm was last looked at
+    leverages: FloatArray  # (K,) x^T A^-1 x, likewise
+    lengths: FloatArray  # (K,) x^T A^-2 x, likewise
+    rows: IntArray  # (K,) where A^-1 x stands
+    solved: FloatArray  # (K, d) A^-1 x as of the last check; many arms: of those that stand, once they are few enough
     squares: FloatArray  # (L,) sum of the squared distances of Y to the mean of its arm
     sigma: FloatArray  # (L,) noise scale, or an upper bound on it as of the last check; an estimate before there is one
     sigma_bounded: IntArray  # (L,) whether it is more than an estimate
@@ -92,17 +123,38 @@ class LinearScoutState(NamedTuple):
     mean_gap: FloatArray  # (1,)
     status: IntArray  # (K,)
     beaten_by: IntArray  # (K,)
-    counters: IntArray  # (3,) samples in all, undecided arms, samples at the next check
+    counters: IntArray  # (12,) see below
     scratch: FloatArray  # (d,)
     column: FloatArray  # (d, 1)
     shifted: FloatArray  # (d, d)
-    standing: IntArray  # (K,) arms not eliminated, as of the last check
-    leaders: IntArray  # (K,) those of them that no other one beats by the estimates
-    no_radii: FloatArray  # (K, L) zeros
+    standing: IntArray  # (K,) arms that have to be escaped: neither eliminated nor gone, as of the last check
+    leaders: IntArray  # (K,) those there that no other one beats by the estimates; two metrics: by the first, falling
+    units: FloatArray  # (L,) by which metrics are divided to find the leader that most clearly beats an arm
+    waiting: (
+        IntArray  # (K,) undecided arms as of the last check; many arms: the 64 with the least evidence; -1: no more
+    )
+    probes: IntArray  # (P,) the arms that are looked at to find the most telling one; few arms: all
+    columns: FloatArray  # (d, P) their contexts
+    along: FloatArray  # (P,)
+    directions: FloatArray  # (d, 8) along which the most telling of all arms are looked for
+    reached: FloatArray  # (8,)
+    gains: FloatArray  # (8,)
+    telling: IntArray  # (8,)
+    order: IntArray  # (K,) arms that stand, block by block
+    block_starts: IntArray  # (B,) where each block starts
+    block_stops: IntArray  # (B,) and ends
+    block_tops: FloatArray  # (B, L) the largest mean in a block
+    tasks: IntArray  # (64, 3) parts that are yet to be cut: from, to, and how often they were cut
+    largest: FloatArray  # (L + 2,) of all that stand: absolute means, leverage, length
+    needed: FloatArray  # (L,)
     excused: IntArray  # (K,) 1: that the arm in question escapes this one is known from elsewhere
 
 
-TOTAL, N_UNDECIDED, CHECK_AT = 0, 1, 2
+# Samples in all, undecided arms, samples at the next check; arms that stand, leaders, probes; arms with samples, and
+# how many of them are listed; blocks; samples when probes are added, when all arms are gone over, and not before.
+TOTAL, N_UNDECIDED, CHECK_AT, N_STANDING, N_LEADERS, N_PROBES, N_PULLED, N_SAMPLED, N_BLOCKS = range(9)
+PROBE_AT, PASS_AT, PAUSE_UNTIL = 9, 10, 11
+THOROUGH = -1  # all arms are gone over now, and each is held against all others, however many there are
 ESCAPES, BEATEN = 0, 1
 
 
@@ -118,9 +170,9 @@ def init(
     rank = contexts.shape[1]
     if rank == 0:
         raise InvalidInput("contexts of algorithm 'scout' must not all be zero")
-    _, twins = np.unique(setup.contexts, axis=0, return_inverse=True)
-    first = {int(group): k for k, group in reversed(list(enumerate(twins.ravel())))}
-    pivots = scipy.linalg.qr(contexts.T, mode="r", pivoting=True)[1]
+    many = K > MANY_ARMS and misfit is None
+    probes = probes_of(contexts) if many else np.arange(K)
+    room = min(K, len(probes) + MORE_PROBES) - len(probes)  # for probes that are yet to be found
     delta, told = setup.delta, np.full((K, L), np.nan) if setup.sigma is None else setup.sigma
     if setup.bounds is not None:
         # whatever the noise of an outcome with bounds is, it is sub-Gaussian with half the range
@@ -137,7 +189,7 @@ def init(
     top = np.where((setup.eps > 0) & (usual > 0), top, 4096.0)
     constants = LinearScoutConstants(
         contexts=contexts,
-        twins=np.array([first[int(group)] for group in twins.ravel()], np.int64),
+        twins=first_equals(setup.contexts),
         cost=setup.cost / setup.cost.mean(),
         eps=setup.eps.copy(),
         misfit=np.zeros(L) if misfit is None else misfit,
@@ -149,10 +201,12 @@ def init(
         log_weights=np.log(SCALE_WEIGHTS),
         threshold=math.log(L / delta),
         regret_weight=regret_weight,
+        ones=np.ones(L),
+        many=many,
     )
     state = LinearScoutState(
         presence=np.full(K, PRESENT, np.int64),
-        first_arms=np.sort(pivots[:rank]).astype(np.int64),
+        first_arms=np.sort(probes[spanning(contexts[probes])]),
         pulls=np.zeros(K, np.int64),
         centres=np.zeros((K, L)),
         sums=np.zeros((K, L)),
@@ -164,10 +218,14 @@ def init(
         reference=np.zeros((rank, L)),
         right=np.zeros((rank, L)),
         theta=np.zeros((rank, L)),
+        sampled=np.zeros(K, np.int64),
         checked_pulls=np.zeros(K, np.int64),
+        inverse=np.zeros((rank, rank)),
         means=np.zeros((K, L)),
-        solved=np.zeros((K, rank)),
         leverages=np.zeros(K),
+        lengths=np.zeros(K),
+        rows=np.zeros(K, np.int64),
+        solved=np.zeros((min(K, FEW_ENOUGH) if many else K, rank)),
         squares=np.zeros(L),
         sigma=sigma,
         sigma_bounded=known.astype(np.int64),
@@ -179,39 +237,31 @@ def init(
         mean_gap=np.zeros(1),
         status=np.full(K, UNDECIDED, np.int64),
         beaten_by=np.full(K, -1, np.int64),
-        counters=np.array([0, K, 0], np.int64),
+        counters=np.array([0, K, 0, K, 0, len(probes), 0, 0, 0, 0, 0, 0], np.int64),
         scratch=np.zeros(rank),
         column=np.zeros((rank, 1)),
         shifted=np.zeros((rank, rank)),
-        standing=np.zeros(K, np.int64),
+        standing=np.arange(K),
         leaders=np.zeros(K, np.int64),
-        no_radii=np.zeros((K, L)),
+        units=np.ones(L),
+        waiting=np.full(min(K, N_WAITING) if many else K, -1, np.int64),
+        probes=np.append(probes, np.full(room, -1)).astype(np.int64),
+        columns=np.hstack([contexts[probes].T, np.zeros((rank, room))]),
+        along=np.zeros(len(probes) + room),
+        directions=np.zeros((rank, N_ADDED)),
+        reached=np.zeros(N_ADDED),
+        gains=np.zeros(N_ADDED),
+        telling=np.zeros(N_ADDED, np.int64),
+        order=np.zeros(K, np.int64),
+        block_starts=np.zeros(2 * K // BLOCK + 1, np.int64),
+        block_stops=np.zeros(2 * K // BLOCK + 1, np.int64),
+        block_tops=np.zeros((2 * K // BLOCK + 1, L)),
+        tasks=np.zeros((64, 3), np.int64),
+        largest=np.zeros(L + 2),
+        needed=np.zeros(L),
         excused=np.zeros(K, np.int64),
     )
     return state, constants
-
-
-def whitened(contexts: FloatArray, entered: IntArray) -> tuple[FloatArray, int]:
-    """Return contexts in coordinates in which the mean square of the first arms is 1, and how many these span.
-
-    Dimensions that no arm uses are left out. Arms that come later leave all coordinates as they are, and the evidence
-    with them. Where they reach out of what the arms before them span they bring new ones; in these their own mean
-    square is 1.
-    """
-    rest, largest, parts = contexts, 0.0, []
-    for generation in np.unique(entered):
-        members = entered == generation
-        largest = max(largest, float(np.linalg.norm(contexts[members], 2)))
-        U, s, V = np.linalg.svd(rest[members], full_matrices=False)
-        rank = int(np.count_nonzero(s > largest * max(contexts.shape) * np.finfo(float).eps))
-        unit = np.sqrt(np.count_nonzero(members))
-        part = np.zeros((len(contexts), rank))
-        later = entered > generation
-        part[members] = U[:, :rank] * unit
-        part[later] = rest[later] @ V[:rank].T / s[:rank] * unit
-        parts.append(part)
-        rest = rest - rest @ V[:rank].T @ V[:rank]
-    return np.ascontiguousarray(np.hstack(parts)), parts[0].shape[1]
 
 
 @kernel
@@ -250,13 +300,25 @@ def choose(
 
 @kernel
 def most_ambiguous(state: LinearScoutState) -> int:
-    """The undecided arm with the least evidence on the pair that decides it."""
+    """The undecided arm with the least evidence on the pair that decides it, of those that wait."""
     found, least = -1, np.inf
-    for k in range(state.pulls.shape[0]):
-        waits = state.status[k] == UNDECIDED and is_there(state.presence[k])
-        if waits and (found < 0 or state.progress[k] < least):
+    for k in state.waiting:
+        if k < 0:
+            break
+        if is_open(state.status, state.presence, k) and (found < 0 or state.progress[k] < least):
+            found, least = k, state.progress[k]
+    if found >= 0:
+        return found
+    for k in range(state.pulls.shape[0]):  # all of them have left
+        if is_open(state.status, state.presence, k) and (found < 0 or state.progress[k] < least):
             found, least = k, state.progress[k]
     return found
+
+
+@kernel
+def is_open(status: IntArray, presence: IntArray, k: int) -> bool:
+    """Whether the arm is there and has no verdict."""
+    return status[k] == UNDECIDED and is_there(presence[k])
 
 
 @kernel
@@ -280,11 +342,13 @@ def look_again(state: LinearScoutState, constants: LinearScoutConstants, k: int)
         for i in range(d):
             difference += (constants.contexts[k, i] - constants.contexts[j, i]) * state.theta[i, metric]
         hidden = constants.misfit[metric] * bias
+        sigma, rhos, prices = state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
         if state.route[k] == BEATEN:
-            evidence = min(evidence, pair_evidence(state, constants, metric, -difference - hidden, a, b))
+            shown = log_evidence(-difference - hidden, a, b, sigma, rhos, prices)
+            evidence = min(evidence, shown)
         else:
             difference += constants.eps[metric] - hidden
-            evidence = max(evidence, pair_evidence(state, constants, metric, difference, a, b))
+            evidence = max(evidence, log_evidence(difference, a, b, sigma, rhos, prices))
     state.progress[k] = evidence
 
 
@@ -293,32 +357,44 @@ def pair_evidence(
     state: LinearScoutState, constants: LinearScoutConstants, metric: int, difference: float, a: float, b: float
 ) -> float:
     """Log e-value along a direction; below zero, for the order among arms, where the difference is negative."""
-    sigma = state.sigma[metric]
+    return log_evidence(difference, a, b, state.sigma[metric], constants.rhos[metric], state.log_prices[metric])
+
+
+@kernel
+def log_evidence(
+    difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray
+) -> float:
+    """`pair_evidence` of one metric. What is called for many pairs gets no state: handing that over would cost more."""
     if difference <= 0.0 or (sigma == 0.0 and difference < ROUNDING):
         return -0.5 * difference * difference / max(sigma * sigma * a, 1e-300)
-    return log_evidence_along(difference, a, b, sigma, constants.rhos[metric], state.log_prices[metric])
+    return log_evidence_along(difference, a, b, sigma, rhos, log_prices)
 
 
 @kernel
 def most_telling(state: LinearScoutState, constants: LinearScoutConstants, k: int, pending: IntArray) -> int:
-    """The arm whose sample most reduces the variance along x_k - x_j, per cost; leverages as of the last check."""
-    K, d = constants.contexts.shape
+    """The probe whose sample most reduces the variance along x_k - x_j, per cost; leverages as of the last check."""
+    d = constants.contexts.shape[1]
     j = state.rival[k]
     if j < 0:
         return k
     for i in range(d):
         state.column[i, 0] = constants.contexts[k, i] - constants.contexts[j, i]
     solve(state.factor, state.reach, state.column)
+    n = min(state.counters[N_PROBES], state.probes.shape[0])
+    for p in range(n):
+        state.along[p] = 0.0
+    for i in range(d):  # dimension by dimension: so many probes at once
+        weight = state.column[i, 0]
+        for p in range(n):
+            state.along[p] += weight * state.columns[i, p]
     found, most = k, -1.0
-    for arm in range(K):
-        if not is_there(state.presence[arm]):
+    for p in range(n):
+        arm = state.probes[p]
+        if arm < 0 or not is_there(state.presence[arm]):
             continue
-        along = 0.0
-        for i in range(d):
-            along += state.column[i, 0] * constants.contexts[arm, i]
         leverage = state.leverages[arm]
         crowd = 1.0 + pending[arm] * leverage  # what is on its way tells the same
-        gain = along * along / ((1.0 + leverage) * crowd * crowd)
+        gain = state.along[p] * state.along[p] / ((1.0 + leverage) * crowd * crowd)
         gain /= cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
         if gain > most:
             found, most = arm, gain
@@ -337,10 +413,11 @@ def update(
     """Add the sample to A and to the estimate; test all arms at growing intervals."""
     take_in(state, constants, arm, outcome)
     if check_is_due(state):
-        leaders = refresh(state, constants)
-        for k in range(state.pulls.shape[0]):
-            if state.status[k] == UNDECIDED and state.presence[k] != GONE:
-                judge(state, constants, k, leaders)
+        refresh(state, constants)
+        if constants.many:
+            check_many(state, constants)
+        else:
+            judge_all(state, constants)
 
 
 @kernel
@@ -348,14 +425,25 @@ def judge_again(state: LinearScoutState, constants: LinearScoutConstants) -> Non
     """Forget all verdicts and judge every arm by the statistics as they are."""
     if not forget(state, constants):
         return
-    leaders = refresh(state, constants)
+    refresh(state, constants)
     eliminated = 1
     while eliminated > 0:  # who need not be escaped any more may have been all that stood in the way of others
-        eliminated = 0
-        for k in range(state.pulls.shape[0]):
-            if state.status[k] == UNDECIDED and state.presence[k] != GONE:
-                judge(state, constants, k, leaders)
-                eliminated += state.status[k] == DOMINATED
+        if constants.many:
+            state.counters[PASS_AT] = THOROUGH
+            eliminated = check_many(state, constants)
+        else:
+            eliminated = judge_all(state, constants)
+
+
+@kernel
+def judge_all(state: LinearScoutState, constants: LinearScoutConstants) -> int:
+    """Judge every arm that has no verdict; return how many are eliminated."""
+    eliminated = 0
+    for k in state.standing[: state.counters[N_STANDING]]:
+        if state.status[k] == UNDECIDED:
+            judge(state, constants, k, state.counters[N_LEADERS])
+            eliminated += state.status[k] == DOMINATED
+    return eliminated
 
 
 @kernel
@@ -369,7 +457,9 @@ def forget(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
     for metric in range(state.sigma.shape[0]):
         if not constants.sigma_known[metric]:
             state.sigma_bounded[metric] = 0
-    state.counters[CHECK_AT] = 0
+    for counter in (CHECK_AT, N_LEADERS, PROBE_AT, PASS_AT, PAUSE_UNTIL):
+        state.counters[counter] = 0
+    state.counters[N_STANDING] = list_standing(state.status, state.presence, state.standing)
     if not spans(state):
         find_first_arms(state, constants)
         if not spans(state):
@@ -382,27 +472,40 @@ def forget(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
 def find_first_arms(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Find arms that span all dimensions, among those pulled or there: each time the one that sticks out most."""
     K, d = constants.contexts.shape
-    rest = state.solved  # of no use yet
-    copy_into(rest, constants.contexts)
+    basis = state.shifted  # of no use yet: row by row the directions found so far, each at right angles to the others
+    n_found = 0
     for step in range(d):
         found, longest = -1, 1e-18 * K
         for k in range(K):
-            square = 0.0
-            for i in range(d):
-                square += rest[k, i] * rest[k, i]
-            if square > longest and (state.pulls[k] > 0 or is_there(state.presence[k])):
-                found, longest = k, square
+            if state.pulls[k] > 0 or is_there(state.presence[k]):
+                square = stick_out(constants.contexts, k, basis, n_found, state.scratch)
+                if square > longest:
+                    found, longest = k, square
         state.first_arms[step] = found
         if found < 0:
             continue
+        stick_out(constants.contexts, found, basis, n_found, state.scratch)
         for i in range(d):
-            state.scratch[i] = rest[found, i]
-        for k in range(K):
-            along = 0.0
-            for i in range(d):
-                along += rest[k, i] * state.scratch[i]
-            for i in range(d):
-                rest[k, i] -= along / longest * state.scratch[i]
+            basis[n_found, i] = state.scratch[i] / math.sqrt(longest)
+        n_found += 1
+
+
+@kernel
+def stick_out(contexts: FloatArray, k: int, basis: FloatArray, n_found: int, rest: FloatArray) -> float:
+    """Write what of a context is at right angles to the basis to `rest`; return the square of its length."""
+    d = contexts.shape[1]
+    for i in range(d):
+        rest[i] = contexts[k, i]
+    for row in range(n_found):
+        along = 0.0
+        for i in range(d):
+            along += rest[i] * basis[row, i]
+        for i in range(d):
+            rest[i] -= along * basis[row, i]
+    square = 0.0
+    for i in range(d):
+        square += rest[i] * rest[i]
+    return square
 
 
 @kernel
@@ -412,6 +515,7 @@ def take_in(state: LinearScoutState, constants: LinearScoutConstants, arm: int, 
     was_spanned = spans(state)
     state.counters[TOTAL] += 1
     state.pulls[arm] += 1
+    state.counters[N_PULLED] += state.pulls[arm] == 1
     n = float(state.pulls[arm])
     for metric in range(outcome.shape[0]):
         value = outcome[metric]
@@ -465,11 +569,10 @@ def fit_again(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     for metric in range(L):
         for i in range(d):
             state.right[i, metric] = 0.0
-        for k in range(state.pulls.shape[0]):
-            if state.pulls[k] > 0:
-                left = state.pulls[k] * unexplained(state, constants, k, metric)
-                for i in range(d):
-                    state.right[i, metric] += constants.contexts[k, i] * left
+        for k in state.sampled[: state.counters[N_SAMPLED]]:
+            left = state.pulls[k] * unexplained(state, constants, k, metric)
+            for i in range(d):
+                state.right[i, metric] += constants.contexts[k, i] * left
     copy_into(state.reference, state.theta)
     fit(state)
     copy_into(state.reference, state.theta)
@@ -481,33 +584,94 @@ def fit_again(state: LinearScoutState, constants: LinearScoutConstants) -> None:
 @kernel
 def check_is_due(state: LinearScoutState) -> bool:
     """Whether all arms are to be tested now; if so, say when to do so again."""
-    if state.counters[TOTAL] < state.counters[CHECK_AT] or not spans(state):
+    total = state.counters[TOTAL]
+    if total < state.counters[CHECK_AT] or not spans(state):
         return False
-    wait = 1 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(CHECK_GROWTH * state.counters[TOTAL])
-    state.counters[CHECK_AT] = state.counters[TOTAL] + wait
+    if state.waiting.shape[0] < state.pulls.shape[0]:  # many arms
+        wait = min(MOST_GROWTH * total, state.counters[N_UNDECIDED] / ARMS_PER_SAMPLE)
+        wait = max(float(state.gram.shape[0]), wait + CHECK_GROWTH * total)
+    else:
+        wait = 1.0 + state.pulls.shape[0] // ARMS_PER_SAMPLE + int(CHECK_GROWTH * total)
+    state.counters[CHECK_AT] = total + int(wait)
     return True
 
 
 @kernel
 def refresh(state: LinearScoutState, constants: LinearScoutConstants) -> int:
-    """Bring means, inverses, prices and gaps up to date; return how many leaders there are."""
-    K, d = constants.contexts.shape
+    """Bring the fit up to date, and where there are few arms, all that is known of them; return how many lead."""
+    refresh_fit(state, constants)
+    if constants.many:
+        return 0
+    n = list_standing(state.status, state.presence, state.standing)
+    state.counters[N_STANDING] = n
+    look_at(
+        constants.contexts,
+        state.inverse,
+        state.theta,
+        state.probes[0 : state.counters[N_PROBES] : 1],  # all there are
+        True,
+        state.means,
+        state.leverages,
+        state.lengths,
+        state.rows,
+        state.solved,
+        state.scratch,
+    )
+    n_leaders = find_leaders(state.leaders, 0, state.means, state.presence, state.standing[0:n:1])
+    state.counters[N_LEADERS] = n_leaders
+    n_waiting = 0
+    for k in state.standing[:n]:
+        if is_open(state.status, state.presence, k):
+            state.waiting[n_waiting] = k
+            n_waiting += 1
+    if n_waiting < state.waiting.shape[0]:
+        state.waiting[n_waiting] = -1
+    note_gaps(
+        state.leaders,
+        n_leaders,
+        state.means,
+        constants.ones,
+        constants.twins,
+        state.probes[0 : state.counters[N_PROBES] : 1],
+        state.gaps,
+        state.mean_gap,
+    )
+    state.counters[N_BLOCKS] = cut_into_blocks(
+        state.standing[:n],
+        state.means,
+        state.leverages,
+        state.lengths,
+        state.order,
+        state.block_starts,
+        state.block_stops,
+        state.block_tops,
+        state.tasks,
+        state.largest,
+    )
+    return n_leaders
+
+
+@kernel
+def refresh_fit(state: LinearScoutState, constants: LinearScoutConstants) -> None:
+    """Bring the fit, its inverse, the prices and the bound on sigma up to date."""
+    d = constants.contexts.shape[1]
     L, R = state.log_prices.shape
+    if state.counters[N_SAMPLED] != state.counters[N_PULLED]:
+        n_sampled = 0
+        for k in range(state.pulls.shape[0]):
+            if state.pulls[k] > 0:
+                state.sampled[n_sampled] = k
+                n_sampled += 1
+        state.counters[N_SAMPLED] = n_sampled
     fit_again(state, constants)
-    for k in range(K):
-        for i in range(d):
-            state.column[i, 0] = constants.contexts[k, i]
-        solve(state.factor, state.reach, state.column)
+    for k in state.sampled[: state.counters[N_SAMPLED]]:
         state.checked_pulls[k] = state.pulls[k]
-        state.leverages[k] = 0.0
-        for i in range(d):
-            state.solved[k, i] = state.column[i, 0]
-            state.leverages[k] += constants.contexts[k, i] * state.column[i, 0]
-        for metric in range(L):
-            mean = 0.0
-            for i in range(d):
-                mean += constants.contexts[k, i] * state.theta[i, metric]
-            state.means[k, metric] = mean
+    for i in range(d):
+        for j in range(d):
+            state.column[j, 0] = 1.0 if i == j else 0.0
+        solve(state.factor, state.reach, state.column)
+        for j in range(d):
+            state.inverse[i, j] = state.column[j, 0]
     for metric in range(L):
         for r in range(R):
             rho = constants.rhos[metric, r]
@@ -520,21 +684,260 @@ def refresh(state: LinearScoutState, constants: LinearScoutConstants) -> int:
             for i in range(d):
                 half_log_det += 0.5 * math.log(state.shifted[i, i])
             state.log_prices[metric, r] = constants.log_weights[r] - half_log_det
-    bound_sigma(state, constants, float(state.counters[TOTAL]))
-    n_standing = 0
-    for k in range(K):
-        if state.status[k] != DOMINATED and is_there(state.presence[k]):
-            state.standing[n_standing] = k
-            n_standing += 1
-    n_leaders = strongest(state.standing[:n_standing], state.means, state.no_radii, state.leaders)
-    total = 0.0
-    for k in range(K):
-        state.gaps[k] = 0.0
-        for j in state.leaders[:n_leaders]:
-            state.gaps[k] = max(state.gaps[k], margin(j, k, state.means))
-        total += state.gaps[k]
-    state.mean_gap[0] = total / K
-    return n_leaders
+    bound_sigma(state, constants, float(state.counters[TOTAL]), state.sampled[: state.counters[N_SAMPLED]])
+
+
+@kernel
+def list_standing(status: IntArray, presence: IntArray, standing: IntArray) -> int:
+    """List the arms that have to be escaped; return how many there are."""
+    n = 0
+    for k in range(status.shape[0]):
+        if status[k] != DOMINATED and presence[k] != GONE:
+            standing[n] = k
+            n += 1
+    return n
+
+
+@kernel
+def look_at(
+    contexts: FloatArray,
+    inverse: FloatArray,
+    theta: FloatArray,
+    arms: IntArray,
+    keep: bool,
+    means: FloatArray,
+    leverages: FloatArray,
+    lengths: FloatArray,
+    rows: IntArray,
+    solved: FloatArray,
+    scratch: FloatArray,
+) -> None:
+    """Bring means and leverages of arms up to date, and A^-1 x, if that is to be kept: in the order of the arms."""
+    d = contexts.shape[1]
+    for row in range(arms.shape[0]):
+        k = arms[row]
+        estimate(contexts, theta, k, means)
+        multiply(inverse, contexts, k, -1, scratch)
+        leverage, length = 0.0, 0.0
+        for i in range(d):
+            leverage += contexts[k, i] * scratch[i]
+            length += scratch[i] * scratch[i]
+        leverages[k], lengths[k], rows[k] = leverage, length, row if keep else -1
+        if keep:
+            for i in range(d):
+                solved[row, i] = scratch[i]
+
+
+@kernel
+def estimate(contexts: FloatArray, theta: FloatArray, k: int, means: FloatArray) -> None:
+    """Bring the mean of an arm up to date."""
+    for metric in range(means.shape[1]):
+        mean = 0.0
+        for i in range(contexts.shape[1]):
+            mean += contexts[k, i] * theta[i, metric]
+        means[k, metric] = mean
+
+
+@kernel
+def multiply(inverse: FloatArray, contexts: FloatArray, k: int, j: int, product: FloatArray) -> None:
+    """Write A^-1 (x_k - x_j) to `product`; j = -1: A^-1 x_k. Row by row: so many entries at once."""
+    d = contexts.shape[1]
+    for i in range(d):
+        product[i] = 0.0
+    for c in range(d):
+        weight = contexts[k, c] - contexts[j, c] if j >= 0 else contexts[k, c]
+        for i in range(d):
+            product[i] += weight * inverse[c, i]
+
+
+# Leaders: arms that no other one beats by the estimates. With two metrics they are kept in order: the first metric
+# falls from one to the next, the second rises.
+
+
+@kernel
+def find_leaders(leaders: IntArray, n: int, means: FloatArray, presence: IntArray, arms: IntArray) -> int:
+    """Find the leaders among those arms that are there and n leaders there are already; return how many there are."""
+    for k in arms:
+        if is_there(presence[k]):
+            n = offer(leaders, n, means, k)
+    return n
+
+
+@kernel
+def offer(leaders: IntArray, n: int, means: FloatArray, k: int) -> int:
+    """Make an arm a leader, unless one of the n is as good in every metric; return how many there are then.
+
+    Those that it covers are leaders no more.
+    """
+    if means.shape[1] == 2:
+        place = n_ahead(leaders, n, means, k, 0)
+        if place > 0 and means[leaders[place - 1], 1] >= means[k, 1]:
+            return n
+        if place < n and margin(leaders[place], k, means) >= 0.0:
+            return n
+        last = place
+        while last < n and means[leaders[last], 1] <= means[k, 1]:
+            last += 1
+        if last == place:
+            for position in range(n, place, -1):
+                leaders[position] = leaders[position - 1]
+        else:
+            for position in range(last, n):
+                leaders[position - last + place + 1] = leaders[position]
+        leaders[place] = k
+        return n + 1 - (last - place)
+    position = 0
+    while position < n:
+        j = leaders[position]
+        if margin(j, k, means) >= 0.0:  # it is likely to cover others too: further ahead it is found sooner
+            leaders[position], leaders[position // 2] = leaders[position // 2], j
+            return n
+        if margin(k, j, means) >= 0.0:
+            n -= 1
+            leaders[position] = leaders[n]
+        else:
+            position += 1
+    leaders[n] = k
+    return n + 1
+
+
+@kernel
+def n_ahead(leaders: IntArray, n: int, means: FloatArray, k: int, metric: int) -> int:
+    """Two metrics: how many leaders are ahead of k in the first one; or not ahead of it in the second."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if (means[leaders[middle], metric] > means[k, metric]) == (metric == 0):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def clearest_leader(
+    leaders: IntArray, n: int, means: FloatArray, units: FloatArray, twins: IntArray, but_for: int, k: int
+) -> int:
+    """The leader that beats k by most, or is beaten by least, in the metric where that is least; -1: there is none.
+
+    but_for: those with the same context as this arm do not count.
+    """
+    first, last = 0, n
+    if means.shape[1] == 2:  # what it leads by falls in one metric and rises in the other
+        low, high = first, last
+        while low < high:
+            middle = (low + high) // 2
+            j = leaders[middle]
+            if (means[j, 1] - means[k, 1]) / units[1] < (means[j, 0] - means[k, 0]) / units[0]:
+                low = middle + 1
+            else:
+                high = middle
+        first, last = max(0, low - 2), min(last, low + 2)  # one or two of them may be k, or equal to it
+    found, most = -1, -np.inf
+    for position in range(first, last):
+        j = leaders[position]
+        least = np.inf
+        for metric in range(means.shape[1]):
+            least = min(least, (means[j, metric] - means[k, metric]) / units[metric])
+            if least <= most:
+                break
+        if least > most and twins[j] != but_for:
+            found, most = j, least
+    return found
+
+
+@kernel
+def note_gaps(
+    leaders: IntArray,
+    n: int,
+    means: FloatArray,
+    ones: FloatArray,
+    twins: IntArray,
+    arms: IntArray,
+    gaps: FloatArray,
+    mean_gap: FloatArray,
+) -> None:
+    """Renew by how much arms seem to be beaten in every metric, and the mean gap of all."""
+    change = 0.0
+    for k in arms:
+        j = clearest_leader(leaders, n, means, ones, twins, -1, k)
+        gap = max(0.0, margin(j, k, means)) if j >= 0 else 0.0
+        change += gap - gaps[k]
+        gaps[k] = gap
+    mean_gap[0] += change / gaps.shape[0]
+
+
+# Blocks: arms that have to be escaped, with similar means.
+
+
+@kernel
+def cut_into_blocks(
+    standing: IntArray,
+    means: FloatArray,
+    leverages: FloatArray,
+    lengths: FloatArray,
+    order: IntArray,
+    starts: IntArray,
+    stops: IntArray,
+    tops: FloatArray,
+    tasks: IntArray,
+    largest: FloatArray,
+) -> int:
+    """Cut arms in halves, by one metric after the other, until there are few in each part; return how many parts."""
+    L, n = means.shape[1], standing.shape[0]
+    for position in range(n):
+        order[position] = standing[position]
+    for entry in range(L + 2):
+        largest[entry] = 0.0
+    n_tasks, n_blocks = 1, 0
+    tasks[0, 0], tasks[0, 1], tasks[0, 2] = 0, n, 0
+    while n_tasks > 0:
+        n_tasks -= 1
+        start, stop, cuts = tasks[n_tasks, 0], tasks[n_tasks, 1], tasks[n_tasks, 2]
+        if stop - start > BLOCK:
+            middle = (start + stop) // 2
+            halve(order, start, stop, middle, means, cuts % L)
+            for part in range(2):
+                tasks[n_tasks, 0] = start if part == 0 else middle  # the better half comes first
+                tasks[n_tasks, 1] = middle if part == 0 else stop
+                tasks[n_tasks, 2] = cuts + 1
+                n_tasks += 1
+            continue
+        for metric in range(L):
+            tops[n_blocks, metric] = -np.inf
+        for k in order[start:stop]:
+            for metric in range(L):
+                tops[n_blocks, metric] = max(tops[n_blocks, metric], means[k, metric])
+                largest[metric] = max(largest[metric], abs(means[k, metric]))
+            largest[L] = max(largest[L], leverages[k])
+            largest[L + 1] = max(largest[L + 1], lengths[k])
+        starts[n_blocks], stops[n_blocks] = start, stop
+        n_blocks += 1
+    return n_blocks
+
+
+@kernel
+def halve(arms: IntArray, start: int, stop: int, middle: int, values: FloatArray, metric: int) -> None:
+    """Sort the arms so far that none before the middle is larger in a metric than any from there on."""
+    low, high = start, stop - 1
+    while low < high:
+        pivot = values[arms[(low + high) // 2], metric]
+        i, j = low, high
+        while i <= j:
+            while values[arms[i], metric] < pivot:
+                i += 1
+            while values[arms[j], metric] > pivot:
+                j -= 1
+            if i <= j:
+                arms[i], arms[j] = arms[j], arms[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            return
 
 
 @kernel
@@ -553,14 +956,13 @@ def bias_along(state: LinearScoutState, constants: LinearScoutConstants, k: int,
     b = sum_i |1{i=k} - 1{i=j} - n_i z^T A^-1 x_i|: what each arm's misfit adds to the difference, less what it adds to
     its estimate. j = -1: in the estimate of k alone.
     """
-    K, d = constants.contexts.shape
-    bias = 0.0
-    for i in range(K):
+    d = constants.contexts.shape[1]
+    bias = (state.checked_pulls[k] == 0) + 1.0 * (j >= 0 and state.checked_pulls[j] == 0)
+    for i in state.sampled[: state.counters[N_SAMPLED]]:
         weight = 0.0
-        if state.checked_pulls[i] > 0:
-            for c in range(d):
-                other = state.solved[j, c] if j >= 0 else 0.0
-                weight += (state.solved[k, c] - other) * constants.contexts[i, c]
+        for c in range(d):
+            other = state.solved[j, c] if j >= 0 else 0.0
+            weight += (state.solved[k, c] - other) * constants.contexts[i, c]
         own = 1.0 if i == k else (-1.0 if i == j else 0.0)
         bias += abs(own - state.checked_pulls[i] * weight)
     return bias
@@ -573,48 +975,36 @@ def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_le
     misfit = allows_misfit(constants)
     best, against = -1, -np.inf
     worst, in_favour = -1, np.inf
-    for j in state.leaders[:n_leaders]:  # whoever dominates k by the estimates, one of these does so more clearly
+    first, last = 0, n_leaders
+    if L == 2:
+        first = n_ahead(state.leaders, n_leaders, state.means, k, 1)
+        last = n_ahead(state.leaders, n_leaders, state.means, k, 0)
+    for position in range(first, last):  # whoever dominates k by the estimates, one of these does so more clearly
+        j = state.leaders[position]
         if constants.twins[j] != constants.twins[k] and margin(j, k, state.means) > 0.0:
-            a, b = pair_variances(state, constants, k, j)
+            a, b = variances_of_rows(
+                state.rows, state.solved, state.inverse, constants.contexts, state.leverages, state.lengths, k, j
+            )
             if a < 0.0:
                 continue
             bias = bias_along(state, constants, k, j) if misfit else 0.0
             evidence = np.inf
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
-                difference = state.means[j, metric] - state.means[k, metric]
                 if evidence > against:  # else another one is clearer already
-                    hidden = constants.misfit[metric] * bias
-                    evidence = min(evidence, pair_evidence(state, constants, metric, difference - hidden, a, b))
-                ahead = ahead and difference >= constants.eps[metric]
+                    difference = lead(state.means, j, k, metric) - constants.misfit[metric] * bias
+                    shown = log_evidence(
+                        difference, a, b, state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
+                    )
+                    evidence = min(evidence, shown)
+                ahead = ahead and state.means[j, metric] - state.means[k, metric] >= constants.eps[metric]
             if evidence > against:
                 best, against = j, evidence
             if ahead and state.excused[j] == 0:
                 worst, in_favour = j, -np.inf
-    certain = True  # an estimate of sigma ranks pairs, but proves nothing
-    for metric in range(L):
-        certain = certain and state.sigma_bounded[metric] == 1
+    certain = is_certain(state.sigma_bounded)
     if in_favour == np.inf and (against < constants.threshold or not certain):
-        for j in range(state.pulls.shape[0]):
-            if in_favour < against:
-                break  # elimination is nearer, whatever the others say
-            if state.status[j] == DOMINATED or state.presence[j] == GONE or state.excused[j] == 1 or j == k:
-                continue
-            a, b = (-1.0, 0.0) if constants.twins[j] == constants.twins[k] else pair_variances(state, constants, k, j)
-            evidence = -np.inf
-            if a < 0.0:
-                for metric in range(L):  # by the model the two are equal: neither can be better by two misfits
-                    if constants.eps[metric] >= 2.0 * constants.misfit[metric]:
-                        evidence = np.inf
-            else:
-                bias = bias_along(state, constants, k, j) if misfit else 0.0
-                if clearer(state, constants, k, j, a, b, bias, in_favour):
-                    continue
-                for metric in range(L):
-                    difference = lead_with_slack(state, constants, k, j, metric, bias)
-                    evidence = max(evidence, pair_evidence(state, constants, metric, difference, a, b))
-            if evidence < in_favour:
-                worst, in_favour = j, evidence
+        worst, in_favour = hardest_to_escape(state, constants, k, against, certain)
     if certain and against >= constants.threshold:
         state.status[k] = DOMINATED
         state.beaten_by[k] = best
@@ -629,62 +1019,522 @@ def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_le
 
 
 @kernel
-def lead_with_slack(
-    state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int, metric: int, bias: float
-) -> float:
-    """By how much k leads j at least, given a lead of eps, whatever the misfits are."""
-    lead = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
-    return lead - constants.misfit[metric] * bias
+def is_certain(sigma_bounded: IntArray) -> bool:
+    """Whether verdicts can be given: an estimate of sigma ranks pairs, but proves nothing."""
+    certain = True
+    for bounded in sigma_bounded:
+        certain = certain and bounded == 1
+    return certain
 
 
 @kernel
-def clearer(
-    state: LinearScoutState,
-    constants: LinearScoutConstants,
+def hardest_to_escape(
+    state: LinearScoutState, constants: LinearScoutConstants, k: int, against: float, certain: bool
+) -> tuple[int, float]:
+    """The arm that k least clearly escapes, and the evidence that it does.
+
+    Where that is less than `against`, any one with less will do. Where k escapes all, any evidence that suffices.
+    """
+    L = state.means.shape[1]
+    misfit = allows_misfit(constants)
+    worst, in_favour = -1, np.inf
+    known = state.rival[k]  # is likely to be the one, or near: so others are passed sooner
+    if known >= 0 and known != k and has_to_be_escaped(state.status, state.presence, state.excused, known):
+        worst, in_favour = known, escape(state, constants, k, known, in_favour)
+    enough = constants.threshold if certain else np.inf
+    find_needed(state, constants, k, np.inf if misfit else min(in_favour, enough))
+    for block in range(state.counters[N_BLOCKS]):
+        passed = False
+        for metric in range(L):
+            passed = passed or state.block_tops[block, metric] < state.needed[metric]
+        if passed:
+            continue
+        for j in state.order[state.block_starts[block] : state.block_stops[block]]:
+            if in_favour < against:
+                return worst, in_favour  # elimination is nearer, whatever the others say
+            for metric in range(L):
+                passed = passed or state.means[j, metric] < state.needed[metric]
+            if passed or j == k or not has_to_be_escaped(state.status, state.presence, state.excused, j):
+                passed = False
+                continue
+            if misfit:
+                evidence = escape(state, constants, k, j, in_favour)
+            elif constants.twins[j] == constants.twins[k]:
+                continue
+            else:
+                a, b = variances_of_rows(
+                    state.rows, state.solved, state.inverse, constants.contexts, state.leverages, state.lengths, k, j
+                )
+                evidence = log_evidence_of_escape(
+                    state.means, constants.eps, state.sigma, constants.rhos, state.log_prices, k, j, a, b, in_favour
+                )
+            if evidence < in_favour:
+                worst, in_favour = j, evidence
+                find_needed(state, constants, k, np.inf if misfit else min(in_favour, enough))
+    return worst, in_favour
+
+
+@kernel
+def has_to_be_escaped(status: IntArray, presence: IntArray, excused: IntArray, j: int) -> bool:
+    """Whether others are accepted only if they escape j."""
+    return status[j] != DOMINATED and presence[j] != GONE and excused[j] == 0
+
+
+@kernel
+def escape(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int, least: float) -> float:
+    """Log evidence that k is not beaten by j by eps everywhere; infinite where it is above `least`."""
+    L = state.means.shape[1]
+    a, b = -1.0, 0.0
+    if constants.twins[j] != constants.twins[k]:
+        a, b = variances_of_rows(
+            state.rows, state.solved, state.inverse, constants.contexts, state.leverages, state.lengths, k, j
+        )
+    evidence = -np.inf
+    if a < 0.0:
+        for metric in range(L):  # by the model the two are equal: neither can be better by two misfits
+            if constants.eps[metric] >= 2.0 * constants.misfit[metric]:
+                evidence = np.inf
+        return evidence
+    bias = bias_along(state, constants, k, j) if allows_misfit(constants) else 0.0
+    for metric in range(L):
+        sigma, rhos, prices = state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
+        difference = lead(state.means, k, j, metric) + constants.eps[metric] - constants.misfit[metric] * bias
+        if clearer(difference, a, b, sigma, rhos, prices, least):
+            return np.inf
+        evidence = max(evidence, log_evidence(difference, a, b, sigma, rhos, prices))
+    return evidence
+
+
+@kernel
+def log_evidence_of_escape(
+    means: FloatArray,
+    eps: FloatArray,
+    sigma: FloatArray,
+    rhos: FloatArray,
+    log_prices: FloatArray,
     k: int,
     j: int,
     a: float,
     b: float,
-    bias: float,
-    evidence: float,
+    least: float,
+) -> float:
+    """`escape` where there is no misfit, of arms with different contexts; infinite where it is no less than `least`."""
+    if a < 0.0:
+        return np.inf
+    evidence = -np.inf
+    for metric in range(means.shape[1]):
+        difference = lead(means, k, j, metric) + eps[metric]
+        if clearer(difference, a, b, sigma[metric], rhos[metric], log_prices[metric], least):
+            return np.inf
+        evidence = max(evidence, log_evidence(difference, a, b, sigma[metric], rhos[metric], log_prices[metric]))
+        if evidence >= least:
+            return np.inf
+    return evidence
+
+
+@kernel
+def find_needed(state: LinearScoutState, constants: LinearScoutConstants, k: int, evidence: float) -> None:
+    """Find the means below which an arm is escaped by k with more than `evidence`, by one metric and scale alone.
+
+    |u - v|^2 is at most (|u| + |v|)^2: that bounds a and b of any pair by what is known of its arms alone.
+    """
+    L = state.means.shape[1]
+    a = (math.sqrt(state.leverages[k]) + math.sqrt(state.largest[L])) ** 2
+    b = (math.sqrt(state.lengths[k]) + math.sqrt(state.largest[L + 1])) ** 2
+    for metric in range(L):
+        least = np.inf
+        for r in range(constants.rhos.shape[1]):
+            lacking = max(0.0, evidence - state.log_prices[metric, r])
+            least = min(least, 2.0 * lacking * (a + constants.rhos[metric, r] * b))
+        difference = (1.0 + 1e-9) * math.sqrt(least) * state.sigma[metric] if state.sigma[metric] > 0.0 else ROUNDING
+        rounding = ROUNDING_OF_MEANS * (abs(state.means[k, metric]) + state.largest[metric])
+        state.needed[metric] = state.means[k, metric] + constants.eps[metric] - difference - 2.0 * rounding
+
+
+@kernel
+def lead(means: FloatArray, j: int, k: int, metric: int) -> float:
+    """By how much j leads k at least, whatever rounding did."""
+    rounding = ROUNDING_OF_MEANS * (abs(means[j, metric]) + abs(means[k, metric]))
+    return means[j, metric] - means[k, metric] - rounding
+
+
+@kernel
+def clearer(
+    difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray, evidence: float
 ) -> bool:
-    """Whether one scale alone shows more than `evidence` that k escapes j: most pairs need no more than this."""
-    for metric in range(state.means.shape[1]):
-        difference = lead_with_slack(state, constants, k, j, metric, bias)
-        sigma = state.sigma[metric]
-        if difference > 0.0 and sigma > 0.0:
-            half_square = 0.5 * difference * difference / (sigma * sigma)
-            for r in range(constants.rhos.shape[1]):
-                if state.log_prices[metric, r] + half_square / (a + constants.rhos[metric, r] * b) > evidence:
-                    return True
-    return False
+    """Whether one scale alone shows more than `evidence`: most pairs need no more than this."""
+    if difference <= 0.0 or sigma == 0.0:
+        return False
+    half_square = 0.5 * difference * difference / (sigma * sigma)
+    shown = -np.inf
+    for r in range(rhos.shape[0]):
+        shown = max(shown, log_prices[r] + half_square / (a + rhos[r] * b))
+    return shown > evidence
 
 
 @kernel
 def pair_variances(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> tuple[float, float]:
-    """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check.
+    """a = z^T A^-1 z and b = z^T A^-2 z for z = x_k - x_j, as of the last check, and no less for rounding.
 
     a is -1 where the contexts are all but equal: what rounding leaves of the difference says nothing.
     """
+    return variances_of_rows(
+        state.rows, state.solved, state.inverse, constants.contexts, state.leverages, state.lengths, k, j
+    )
+
+
+@kernel
+def variances_of_rows(
+    rows: IntArray,
+    solved: FloatArray,
+    inverse: FloatArray,
+    contexts: FloatArray,
+    leverages: FloatArray,
+    lengths: FloatArray,
+    k: int,
+    j: int,
+) -> tuple[float, float]:
+    """`pair_variances` of arms that were looked at: by what was kept of them, if it was."""
     a, b = 0.0, 0.0
-    for i in range(constants.contexts.shape[1]):
-        step = state.solved[k, i] - state.solved[j, i]
-        a += (constants.contexts[k, i] - constants.contexts[j, i]) * step
+    row_k, row_j = rows[k], rows[j]
+    if row_k >= 0 and row_j >= 0:
+        for i in range(contexts.shape[1]):
+            step = solved[row_k, i] - solved[row_j, i]
+            a += (contexts[k, i] - contexts[j, i]) * step
+            b += step * step
+    else:
+        a, b = variances_along(inverse, contexts, k, j)
+    leverage = leverages[k] + leverages[j]
+    if not a > SAME * leverage:
+        return -1.0, b
+    return a + ROUNDING_OF_VARIANCES * leverage, b + ROUNDING_OF_VARIANCES * (lengths[k] + lengths[j])
+
+
+@kernel
+def variances_along(inverse: FloatArray, contexts: FloatArray, k: int, j: int) -> tuple[float, float]:
+    """a and b of any two arms (j = -1: of one), whether or not they were looked at."""
+    d = contexts.shape[1]
+    a, b = 0.0, 0.0
+    for c in range(d):
+        step = 0.0
+        for i in range(d):
+            step += inverse[c, i] * (contexts[k, i] - contexts[j, i] if j >= 0 else contexts[k, i])
+        a += (contexts[k, c] - contexts[j, c] if j >= 0 else contexts[k, c]) * step
         b += step * step
-    return (a if a > SAME * (state.leverages[k] + state.leverages[j]) else -1.0), b
+    return a, b
+
+
+# Many arms: few are looked at between checks, and at most checks.
+
+
+@kernel
+def check_many(state: LinearScoutState, constants: LinearScoutConstants) -> int:
+    """Test some of the arms; go over all that stand where this promises verdicts; return how many are eliminated.
+
+    Once few enough stand, each is held against all others. One after the other: what is handed a state takes long to
+    compile.
+    """
+    total, means, leaders = state.counters[TOTAL], state.means, state.leaders
+    thorough = state.counters[PASS_AT] == THOROUGH
+    largest = 0.0
+    for sigma in state.sigma:
+        largest = max(largest, sigma)
+    for metric in range(state.units.shape[0]):  # what a lead shows depends on sigma
+        state.units[metric] = max(state.sigma[metric], 1e-3 * largest) if largest > 0.0 else 1.0
+    before = drop_eliminated(state.status, state.presence, state.standing, state.counters[N_STANDING])
+    n, n_leaders = before, state.counters[N_LEADERS]
+    for step in range(3):  # some; all; closely
+        stride, first = 1, 0
+        if step == 0:
+            if n <= state.solved.shape[0]:
+                continue
+            stride = max(1, n // SAMPLE)
+            first = total % stride  # others each time
+            n_before, n_leaders = n_leaders, 0
+            for position in range(n_before):
+                state.order[position] = leaders[position]
+            for k in state.order[:n_before]:
+                if state.status[k] != DOMINATED and is_there(state.presence[k]):
+                    estimate(constants.contexts, state.theta, k, means)
+                    n_leaders = offer(leaders, n_leaders, means, k)
+        elif step == 1:
+            if n <= state.solved.shape[0] or total < state.counters[PASS_AT]:
+                continue
+            n_leaders = 0
+        else:
+            if n > state.solved.shape[0]:
+                continue
+            n_leaders = 0
+        arms = state.standing[first:n:stride]
+        if step == 2:
+            look_at(
+                constants.contexts,
+                state.inverse,
+                state.theta,
+                arms,
+                True,
+                means,
+                state.leverages,
+                state.lengths,
+                state.rows,
+                state.solved,
+                state.scratch,
+            )
+        else:
+            for k in arms:
+                estimate(constants.contexts, state.theta, k, means)
+        n_leaders = find_leaders(leaders, n_leaders, means, state.presence, arms)
+        state.counters[N_LEADERS] = n_leaders
+        if constants.regret_weight > 0.0:
+            note_gaps(leaders, n_leaders, means, constants.ones, constants.twins, arms, state.gaps, state.mean_gap)
+        n_open, accepting = state.counters[N_UNDECIDED], step == 2
+        if step < 2:
+            looked_at = 0
+            for k in arms:
+                looked_at += state.status[k] == UNDECIDED
+            settled = hold_against_leaders(state, constants, arms, step == 0)
+            if step == 0 and settled > WORTHWHILE * looked_at and total >= state.counters[PAUSE_UNTIL]:
+                state.counters[PASS_AT] = min(state.counters[PASS_AT], total)
+            if step == 1:  # if many go, there are soon fewer to be escaped
+                stood, n = n, drop_eliminated(state.status, state.presence, state.standing, n)
+                accepting = thorough or (settled > stood - n and stood - n <= 0.5 * WORTHWHILE * stood)
+            if accepting:
+                look_at(
+                    constants.contexts,
+                    state.inverse,
+                    state.theta,
+                    state.standing[0:n:1],
+                    False,
+                    means,
+                    state.leverages,
+                    state.lengths,
+                    state.rows,
+                    state.solved,
+                    state.scratch,
+                )
+        if accepting:
+            state.counters[N_BLOCKS] = cut_into_blocks(
+                state.standing[:n],
+                means,
+                state.leverages,
+                state.lengths,
+                state.order,
+                state.block_starts,
+                state.block_stops,
+                state.block_tops,
+                state.tasks,
+                state.largest,
+            )
+            for k in state.standing[:n]:
+                promising = state.route[k] == ESCAPES and state.progress[k] >= constants.threshold
+                if state.status[k] == UNDECIDED and (step == 2 or thorough or promising):
+                    judge(state, constants, k, n_leaders)
+        if step == 1:
+            state.counters[PASS_AT] = 2 * total
+            if n_open - state.counters[N_UNDECIDED] < 0.5 * WORTHWHILE * n_open:
+                state.counters[PAUSE_UNTIL] = int(PAUSE * total)
+        else:
+            for place in range(state.waiting.shape[0]):
+                state.waiting[place] = -1
+            wait_for(state.waiting, arms, state.progress, state.status, state.presence)
+            if step == 0:
+                hold_against_leaders(state, constants, leaders[0:n_leaders:1], True)
+                wait_for(state.waiting, leaders[0:n_leaders:1], state.progress, state.status, state.presence)
+        n = drop_eliminated(state.status, state.presence, state.standing, n)
+    state.counters[N_STANDING] = n
+    if total >= state.counters[PROBE_AT]:
+        add_probes(state, constants)
+        state.counters[PROBE_AT] = int((1.0 + PROBE_GROWTH) * total)
+    probes = state.probes[0 : state.counters[N_PROBES] : 1]
+    look_at(
+        constants.contexts,
+        state.inverse,
+        state.theta,
+        probes,
+        False,
+        means,
+        state.leverages,
+        state.lengths,
+        state.rows,
+        state.solved,
+        state.scratch,
+    )
+    if constants.regret_weight > 0.0:
+        note_gaps(leaders, n_leaders, means, constants.ones, constants.twins, probes, state.gaps, state.mean_gap)
+    return before - n
+
+
+@kernel
+def drop_eliminated(status: IntArray, presence: IntArray, standing: IntArray, n: int) -> int:
+    """Take those eliminated or gone off the list of arms that stand; return how many do."""
+    n_left = 0
+    for k in standing[:n]:
+        if status[k] != DOMINATED and presence[k] != GONE:
+            standing[n_left] = k
+            n_left += 1
+    return n_left
+
+
+@kernel
+def hold_against_leaders(state: LinearScoutState, constants: LinearScoutConstants, arms: IntArray, noting: bool) -> int:
+    """Hold undecided arms each against the leader that most clearly beats it, and eliminate those where this is proven.
+
+    Returns how many these are, and those that escape that leader. noting: the evidence is kept in any case; else only
+    if it suffices.
+    """
+    L, n_leaders = state.means.shape[1], state.counters[N_LEADERS]
+    certain = is_certain(state.sigma_bounded)
+    n_settled = 0
+    for k in arms:
+        if state.status[k] != UNDECIDED:
+            continue
+        j = clearest_leader(state.leaders, n_leaders, state.means, state.units, constants.twins, constants.twins[k], k)
+        if j < 0 or all_but_equal(constants.contexts, k, j):
+            state.progress[k], state.rival[k], state.route[k] = np.inf, -1, ESCAPES
+            continue
+        a, b = variances_along(state.inverse, constants.contexts, k, j)
+        against, in_favour = np.inf, -np.inf
+        for metric in range(L):
+            sigma, rhos, prices = state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
+            ahead = lead(state.means, j, k, metric)
+            if ahead <= 0.0:
+                against = -np.inf
+            elif against > -np.inf and (noting or may_reach(ahead, a, b, sigma, rhos, prices, constants.threshold)):
+                against = min(against, log_evidence(ahead, a, b, sigma, rhos, prices))
+            else:
+                against = -np.inf
+            behind = lead(state.means, k, j, metric) + constants.eps[metric]
+            if noting or may_reach(behind, a, b, sigma, rhos, prices, constants.threshold):
+                in_favour = max(in_favour, log_evidence(behind, a, b, sigma, rhos, prices))
+        if certain and against >= constants.threshold:
+            state.status[k] = DOMINATED
+            state.beaten_by[k] = j
+            state.counters[N_UNDECIDED] -= is_there(state.presence[k])
+            n_settled += 1
+            continue
+        settled = certain and in_favour >= constants.threshold
+        n_settled += settled
+        if noting or settled:
+            state.rival[k] = j
+            state.route[k] = BEATEN if against > in_favour else ESCAPES
+            state.progress[k] = max(against, in_favour)
+        elif state.progress[k] >= constants.threshold:
+            state.progress[k] = 0.0  # it was so once
+    return n_settled
+
+
+@kernel
+def all_but_equal(contexts: FloatArray, k: int, j: int) -> bool:
+    """Whether two contexts differ by rounding only."""
+    apart, size = 0.0, 0.0
+    for i in range(contexts.shape[1]):
+        apart += (contexts[k, i] - contexts[j, i]) ** 2
+        size += contexts[k, i] ** 2 + contexts[j, i] ** 2
+    return apart <= SAME * size
+
+
+@kernel
+def may_reach(
+    difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray, evidence: float
+) -> bool:
+    """Whether the scales may show so much together: their sum is at most so many times the largest."""
+    if difference <= 0.0:
+        return False
+    return sigma == 0.0 or clearer(difference, a, b, sigma, rhos, log_prices, evidence - math.log(rhos.shape[0]) - 1e-9)
+
+
+@kernel
+def wait_for(waiting: IntArray, arms: IntArray, progress: FloatArray, status: IntArray, presence: IntArray) -> None:
+    """List arms that have no verdict as waiting, if their evidence is among the least."""
+    for k in arms:
+        if not is_open(status, presence, k):
+            continue
+        place, last, most = 0, -1, -np.inf
+        while place < waiting.shape[0] and waiting[place] >= 0 and waiting[place] != k:
+            if progress[waiting[place]] > most:
+                last, most = place, progress[waiting[place]]
+            place += 1
+        if place < waiting.shape[0]:
+            waiting[place] = k
+        elif progress[k] < most:
+            waiting[last] = k
+
+
+@kernel
+def add_probes(state: LinearScoutState, constants: LinearScoutConstants) -> None:
+    """Make probes of the arms that tell most, of all there are, about the most ambiguous pairs."""
+    K, d = constants.contexts.shape
+    n = 0
+    least = -np.inf
+    while n < state.telling.shape[0]:
+        found = next_waiting(state.waiting, state.rival, state.progress, least)
+        if found < 0:
+            break
+        least = state.progress[found]
+        multiply(state.inverse, constants.contexts, found, state.rival[found], state.scratch)
+        for i in range(d):
+            state.directions[i, n] = state.scratch[i]
+        state.gains[n], state.telling[n] = -1.0, -1
+        n += 1
+    for arm in range(K):
+        if not is_there(state.presence[arm]):
+            continue
+        for q in range(n):
+            state.reached[q] = 0.0
+        for i in range(d):
+            x = constants.contexts[arm, i]
+            for q in range(n):
+                state.reached[q] += x * state.directions[i, q]
+        cost = cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
+        for q in range(n):
+            gain = state.reached[q] * state.reached[q] / cost
+            if gain > state.gains[q]:
+                state.gains[q], state.telling[q] = gain, arm
+    for arm in state.telling[:n]:
+        if arm >= 0:
+            state.counters[N_PROBES] = add_probe(
+                state.probes, state.counters[N_PROBES], state.columns, constants.contexts, arm, state.counters[TOTAL]
+            )
+
+
+@kernel
+def next_waiting(waiting: IntArray, rival: IntArray, progress: FloatArray, least: float) -> int:
+    """The waiting arm with the least evidence above `least`; -1: there is none."""
+    found = -1
+    for k in waiting:
+        if k < 0:
+            break
+        if rival[k] >= 0 and progress[k] > least and (found < 0 or progress[k] < progress[found]):
+            found = k
+    return found
+
+
+@kernel
+def add_probe(probes: IntArray, n: int, columns: FloatArray, contexts: FloatArray, arm: int, total: int) -> int:
+    """Make an arm a probe, unless it is one; return how many there are. If there is no room it takes any place."""
+    for p in range(n):
+        if probes[p] == arm:
+            return n
+    full = n == probes.shape[0]
+    place = (7919 * total + arm) % n if full else n
+    probes[place] = arm
+    for i in range(columns.shape[0]):
+        columns[i, place] = contexts[arm, i]
+    return n if full else n + 1
 
 
 @allocating_kernel
 def verdicts(state: LinearScoutState, constants: LinearScoutConstants) -> Verdicts:
     """Estimates by the model as of the last check, with their intervals."""
     K, L = state.means.shape
-    radii = np.full((K, L), np.inf)
+    estimates, radii = np.zeros((K, L)), np.full((K, L), np.inf)
+    for k in range(K):
+        for metric in range(L):
+            for i in range(constants.contexts.shape[1]):
+                estimates[k, metric] += constants.contexts[k, i] * state.reference[i, metric]
     if spans(state):
         for k in range(K):
-            a, b = 0.0, 0.0
-            for i in range(constants.contexts.shape[1]):
-                a += constants.contexts[k, i] * state.solved[k, i]
-                b += state.solved[k, i] * state.solved[k, i]
+            a, b = variances_along(state.inverse, constants.contexts, k, -1)
             bias = bias_along(state, constants, k, -1) if allows_misfit(constants) else 0.0
             for metric in range(L):
                 for r in range(constants.rhos.shape[1]):
@@ -692,8 +1542,17 @@ def verdicts(state: LinearScoutState, constants: LinearScoutConstants) -> Verdic
                     radius = state.sigma[metric] * math.sqrt(2.0 * exponent * (a + constants.rhos[metric, r] * b))
                     if state.sigma_bounded[metric] == 1:
                         radii[k, metric] = min(radii[k, metric], radius + constants.misfit[metric] * bias)
-    means = state.means.copy()
-    return verdicts_of_those_there(state.status, state.beaten_by, means, radii, state.pulls, state.presence)
+    rival = state.beaten_by.copy()
+    if not constants.many:
+        name_rivals_there(rival, estimates, radii, state.status, state.presence)
+        return Verdicts(state.status.copy(), rival, estimates, radii, state.pulls.copy())
+    n, units, twins = state.counters[N_LEADERS], state.units, constants.twins
+    for k in range(K):  # the leaders that come nearest to dominating those undecided; nobody who left
+        if state.status[k] == UNDECIDED and state.presence[k] != GONE:
+            rival[k] = clearest_leader(state.leaders, n, state.means, units, twins, twins[k], k)
+        if state.presence[k] == GONE or (rival[k] >= 0 and not is_there(state.presence[rival[k]])):
+            rival[k] = -1
+    return Verdicts(state.status.copy(), rival, estimates, radii, state.pulls.copy())
 
 
 @kernel
@@ -709,7 +1568,18 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_again=judge_again,
-    ranges={"counters": ("count", "arms", "count")},
+    ranges={
+        "counters": ("count", "arms", "count", *("arms",) * 6, "count", "count", "count"),
+        "block_starts": "count",
+        "block_stops": "count",
+        "order": "arm",
+        "probes": "arm",
+        "rows": "arm",
+        "sampled": "arm",
+        "tasks": "count",
+        "telling": "arm",
+        "waiting": "arm",
+    },
     intervals=True,
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",

@@ -177,7 +177,7 @@ def compared_linear(state: LinearScoutState, constants: LinearScoutConstants, k:
     a, b = variances_of(state, constants, k, j)
     if a < 0.0:  # equal by the model, but for two misfits
         return np.zeros(L), -2.0 * constants.misfit, 2.0 * constants.misfit
-    lead, width = state.means[j] - state.means[k], np.full(L, np.inf)
+    lead, width = lead_of(state, constants, j, k), np.full(L, np.inf)
     if state.sigma_bounded.all():  # no verdict before
         bias = scout_linear.bias_along(state, constants, k, j) if scout_linear.allows_misfit(constants) else 0.0
         for metric in range(L):
@@ -186,10 +186,21 @@ def compared_linear(state: LinearScoutState, constants: LinearScoutConstants, k:
 
 
 def variances_of(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> tuple[float, float]:
-    """Return a and b of the direction; a is -1 where the two are equal by the model."""
-    return (
-        (-1.0, 0.0) if constants.twins[k] == constants.twins[j] else scout_linear.pair_variances(state, constants, k, j)
-    )
+    """Return a and b of the direction; a is -1 where the two are equal by the model. Whether or not they stand."""
+    if constants.twins[k] == constants.twins[j]:
+        return -1.0, 0.0
+    a, b = scout_linear.variances_along(state.inverse, constants.contexts, k, j)
+    a_k, b_k = scout_linear.variances_along(state.inverse, constants.contexts, k, -1)
+    a_j, b_j = scout_linear.variances_along(state.inverse, constants.contexts, j, -1)
+    if not a > scout_linear.SAME * (a_k + a_j):
+        return -1.0, b
+    rounding = scout_linear.ROUNDING_OF_VARIANCES
+    return a + rounding * (a_k + a_j), b + rounding * (b_k + b_j)
+
+
+def lead_of(state: LinearScoutState, constants: LinearScoutConstants, j: int, k: int) -> FloatArray:
+    """Return by how much j leads k by the model, as of the last check."""
+    return np.asarray((constants.contexts[j] - constants.contexts[k]) @ state.reference)
 
 
 def half_width(state: LinearScoutState, constants: LinearScoutConstants, metric: int, a: float, b: float) -> float:
@@ -209,7 +220,7 @@ def nearest_linear(state: LinearScoutState, constants: LinearScoutConstants, k: 
     return nearest_of(
         rivals_of(k, state.status, state.presence, measured),
         lambda j: (escape_by_model(state, constants, k, j),),
-        lambda j: float((state.means[j] - state.means[k] - constants.eps).min()),
+        lambda j: float((lead_of(state, constants, j, k) - constants.eps).min()),
     )
 
 
@@ -219,11 +230,9 @@ def escape_by_model(state: LinearScoutState, constants: LinearScoutConstants, k:
     if a < 0.0:
         return np.inf if (constants.eps >= 2.0 * constants.misfit).any() else -np.inf
     bias = scout_linear.bias_along(state, constants, k, j) if scout_linear.allows_misfit(constants) else 0.0
+    least = lead_of(state, constants, k, j) + constants.eps - constants.misfit * bias
     return max(
-        scout_linear.pair_evidence(
-            state, constants, metric, scout_linear.lead_with_slack(state, constants, k, j, metric, bias), a, b
-        )
-        for metric in range(len(constants.eps))
+        scout_linear.pair_evidence(state, constants, metric, least[metric], a, b) for metric in range(len(least))
     )
 
 
