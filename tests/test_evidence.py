@@ -328,8 +328,8 @@ def test_tabular_evidence_leaves_the_pilot_out() -> None:
     for value in (7.0, 1.0, 3.0):
         session.add(2, [value, value])
     assert session.state.pilot[2].tolist() == [7.0, 7.0]
-    assert session.state.counts[2].tolist() == [2.0, 2.0]
-    assert session.state.means[2].tolist() == [2.0, 2.0]
+    assert session.state.samples.counts[2].tolist() == [2.0, 2.0]
+    assert session.state.samples.means[2].tolist() == [2.0, 2.0]
 
 
 def test_nothing_is_eliminated_before_all_pilots_are_in() -> None:
@@ -357,7 +357,7 @@ def test_missing_metrics_count_for_what_they_say() -> None:
     session = Session(Scout(), setup)
     for _ in range(3):
         session.add(0, [1.0, np.nan], np.array([True, False]))
-    assert session.state.counts[0].tolist() == [2.0, 0.0]
+    assert session.state.samples.counts[0].tolist() == [2.0, 0.0]
     assert np.isinf(session.verdicts().radii[0, 1])
 
 

@@ -232,9 +232,9 @@ def test_the_shares_are_those_of_the_sum_that_eliminates() -> None:
                 session.add(arm, means[arm] + 0.3 * noise.standard_normal(2))
         state, constants = session.state, session.constants
         state.status[:] = UNDECIDED
-        prepare(state, constants, 0)
+        prepare(state.tree, state.samples, constants.model, 0)
         terms = [
-            np.log(share) + min(pair_evidence(state, constants, j, 0, metric, 0.0) for metric in (0, 1))
+            np.log(share) + min(pair_evidence(state.samples, constants.model, j, 0, metric, 0.0) for metric in (0, 1))
             for j, share in enumerate(shares_against(state, constants, 0))
             if j > 0
         ]

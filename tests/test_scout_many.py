@@ -90,16 +90,19 @@ def test_the_tree_finds_who_matters(K: int, L: int, known: bool) -> None:
     assert state.tree.size[0] > tree.SMALL
     rng = np.random.default_rng(0)
     for arm in rng.integers(K, size=12).tolist():  # the tree is not built again for these
-        session.add(arm, state.means[arm] + rng.normal(size=L))
+        session.add(arm, state.samples.means[arm] + rng.normal(size=L))
     standing = [k for k in range(K) if state.status[k] != DOMINATED]
+    searched = (state.tree, state.samples, constants.model, constants.eps, state.status, state.presence)
     skipped = 0
     for k in standing[:: 3 if UNCOMPILED else 1]:
-        tree.prepare(state, constants, k)
+        tree.prepare(state.tree, state.samples, constants.model, k)
         others = [j for j in standing if j != k]
-        beaten = {j: tree.beaten_term(state, constants, k, j, -np.inf) for j in others}
-        escaped = {j: tree.escape_term(state, constants, k, j, np.inf) for j in others}
+        beaten = {j: tree.beaten_term(state.tree, state.samples, constants.model, k, j, -np.inf) for j in others}
+        escaped = {
+            j: tree.escape_term(state.tree, state.samples, constants.model, constants.eps, k, j, np.inf) for j in others
+        }
         for guess in (-1, others[0]):
-            best, worst = (find(state, constants, k, guess) for find in (tree.find_best, tree.find_worst))
+            best, worst = (find(*searched, k, guess) for find in (tree.find_best, tree.find_worst))
             most = max(beaten.values())
             assert best == -1 if most == -np.inf else beaten[best] == most
             assert escaped[worst] == min(escaped.values())
@@ -109,11 +112,11 @@ def test_the_tree_finds_who_matters(K: int, L: int, known: bool) -> None:
         for node in range(1, 2 * len(leaves)):
             inside = [arm for arm in listed if leads_to(node, tree.leaf_of(state.tree, arm)) and arm in others]
             assert state.tree.standing[node] == len(inside) + leads_to(node, tree.leaf_of(state.tree, k))
-            if tree.surely_escaped(state, constants, k, node, needed):
+            if tree.surely_escaped(state.tree, state.samples, constants.model, constants.eps, k, node, needed):
                 skipped += len(inside)
                 for j in inside:
                     evidence = [
-                        noise.pair_evidence(state, constants, k, j, metric, constants.eps[metric])
+                        noise.pair_evidence(state.samples, constants.model, k, j, metric, constants.eps[metric])
                         for metric in range(L)
                     ]
                     assert max(evidence) >= needed
@@ -132,10 +135,10 @@ def test_nobody_is_accepted_against_arms_that_the_search_misses() -> None:
     state, constants = session.state, session.constants
     behind = max(
         (k for k in range(60) if state.status[k] != DOMINATED),
-        key=lambda k: (state.means - state.means[k]).min(axis=1).max(),
+        key=lambda k: (state.samples.means - state.samples.means[k]).min(axis=1).max(),
     )
     state.worst[behind], state.best[behind], state.test_at[behind] = -1, -1, 0
-    tree.prepare(state, constants, behind)
+    tree.prepare(state.tree, state.samples, constants.model, behind)
     assert tabular.in_favour(state, constants, behind) < state.thresholds[behind]
     assert state.worst[behind] >= 0
 

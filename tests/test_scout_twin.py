@@ -99,9 +99,9 @@ def tabular_twin(case: Case, constants: scout_tabular.ScoutConstants, delta: flo
         v=setup.shares,
         entered=setup.entered,
         exact=setup.exact,
-        scales=constants.rhos,
-        weights=np.exp(constants.log_weights),
-        rates=constants.rates,
+        scales=constants.model.rhos,
+        weights=np.exp(constants.model.log_weights),
+        rates=constants.model.rates,
         by_pilot=constants.by_pilot,
         few=noise.FEW,
     )
@@ -186,14 +186,14 @@ def same_tables(twin: NaiveScout, state: scout_tabular.ScoutState) -> None:
     for k in range(twin.K):
         for metric in range(twin.L):
             known = twin.known[k][metric]
-            assert state.counts[k, metric] == known.n
+            assert state.samples.counts[k, metric] == known.n
             if known.n == 0:
                 continue
-            assert state.means[k, metric] == pytest.approx(known.mean, rel=1e-9, abs=1e-12)
+            assert state.samples.means[k, metric] == pytest.approx(known.mean, rel=1e-9, abs=1e-12)
             if twin.noise(metric) == "normal":
-                assert state.squares[k, metric] == pytest.approx(known.n * known.variance, rel=1e-9, abs=1e-12)
+                assert state.samples.squares[k, metric] == pytest.approx(known.n * known.variance, rel=1e-9, abs=1e-12)
             if twin.noise(metric) == "bounds":
-                assert state.spreads[k, metric] == pytest.approx(known.spread, rel=1e-9, abs=1e-12)
+                assert state.samples.spreads[k, metric] == pytest.approx(known.spread, rel=1e-9, abs=1e-12)
 
 
 def same_look(
@@ -229,7 +229,7 @@ def same_evidence(
     for metric in range(twin.L):
         for shift in (0.0, float(twin.eps[metric])):
             expected = twin.evidence(k, j, metric, shift)
-            got = noise.pair_evidence(state, constants, k, j, metric, shift)
+            got = noise.pair_evidence(state.samples, constants.model, k, j, metric, shift)
             if twin.noise(metric) == "normal":
                 assert got <= max(0.0, expected) + 1e-9  # below 0 it may be a bound from above
                 assert got >= expected - 0.05 * (1 + abs(expected))
@@ -267,8 +267,8 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
     state, constants = session.state, session.constants
     assert isinstance(state, scout_tabular.ScoutState)
     twin = tabular_twin(case, constants)
-    assert np.exp(constants.log_weights).sum() <= 1 + 1e-12  # or the mixture would not start at 1
-    assert np.exp(constants.log_rate_weights).sum() <= 1 + 1e-12
+    assert np.exp(constants.model.log_weights).sum() <= 1 + 1e-12  # or the mixture would not start at 1
+    assert np.exp(constants.model.log_rate_weights).sum() <= 1 + 1e-12
     K, L = case.means.shape
     noise, picks = np.random.default_rng(3), np.random.default_rng(0)
     questions: list[Any] = []

@@ -1,17 +1,14 @@
-"""What samples say of means, by what is known of the noise: its sigma, bounds of the outcomes, or that it is normal.
-
-`state` and `constants` are any NamedTuples that have the fields used here: those of scout, see `algorithms/scout/`.
-"""
+"""What samples say of means, by what is known of the noise: its sigma, bounds of the outcomes, or that it is normal."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .algebra import solve
-from .arrays import FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray
 from .compile import kernel, short_kernel
 from .evidence import (
     FEW_VALUES,
@@ -39,98 +36,127 @@ HIDDEN = 1e-24
 # Arms on their own: each is known by its samples alone.
 
 
+class Samples(NamedTuple):
+    """What is kept of the samples of K arms; of the pilots, nothing."""
+
+    counts: FloatArray  # (K, L) observations
+    centres: FloatArray  # (K, L) the first of them
+    sums: FloatArray  # (K, L) the sums of their distances to the first
+    means: FloatArray  # (K, L) their means
+    squares: FloatArray  # (K or 0, L) sums of their squared distances to the mean; where the noise is NORMAL
+    spreads: FloatArray  # (K or 0, L) the same, each to the mean before it, in units of the range; where it has BOUNDS
+    seen: FloatArray  # (L, 6) distinct values, while there are few
+    n_seen: IntArray  # (L,) how many
+
+
+class NoiseModel(NamedTuple):
+    """What is known of the noise, and what evidence is mixed over."""
+
+    noise: IntArray  # (L,) SIGMA, NORMAL or BOUNDS
+    sigma: FloatArray  # (K, L) where it is known
+    exact: BoolArray  # (L,) whether a number that never varied is certain
+    lows: FloatArray  # (L,) the lowest outcome, where there are bounds
+    ranges: FloatArray  # (L,) what lies between the bounds
+    rates: FloatArray  # (10,) of the mixture for outcomes with bounds
+    log_rate_weights: FloatArray  # (10,)
+    rhos: FloatArray  # (L, R) scales of the mixture
+    log_weights: FloatArray  # (R,)
+    by_count: FloatArray  # (4096, L, R, 3) see kernels/split.py
+    split_table: FloatArray  # (241, 91)
+
+
 @kernel
-def count_in(state: Any, constants: Any, arm: int, metric: int, value: float) -> None:
+def count_in(samples: Samples, model: NoiseModel, arm: int, metric: int, value: float) -> None:
     """Add an observation to the evidence. Sums are of distances to the first one: large means cost no digits."""
-    before, n = state.means[arm, metric], state.counts[arm, metric]
-    if constants.noise[metric] == BOUNDS:
-        low = constants.lows[metric]
-        expected = (0.5 + n * (before - low) / constants.ranges[metric]) / (n + 1.0)
-        state.spreads[arm, metric] += ((value - low) / constants.ranges[metric] - expected) ** 2
+    before, n = samples.means[arm, metric], samples.counts[arm, metric]
+    if model.noise[metric] == BOUNDS:
+        low = model.lows[metric]
+        expected = (0.5 + n * (before - low) / model.ranges[metric]) / (n + 1.0)
+        samples.spreads[arm, metric] += ((value - low) / model.ranges[metric] - expected) ** 2
     n += 1.0
-    state.counts[arm, metric] = n
+    samples.counts[arm, metric] = n
     if n == 1.0:
-        state.centres[arm, metric] = value
-    state.sums[arm, metric] += value - state.centres[arm, metric]
-    state.means[arm, metric] = state.centres[arm, metric] + state.sums[arm, metric] / n
-    if n > 1.0 and constants.noise[metric] == NORMAL:
-        state.squares[arm, metric] += (value - before) * (value - state.means[arm, metric])
+        samples.centres[arm, metric] = value
+    samples.sums[arm, metric] += value - samples.centres[arm, metric]
+    samples.means[arm, metric] = samples.centres[arm, metric] + samples.sums[arm, metric] / n
+    if n > 1.0 and model.noise[metric] == NORMAL:
+        samples.squares[arm, metric] += (value - before) * (value - samples.means[arm, metric])
 
 
 @short_kernel
-def variance_of(state: Any, constants: Any, arm: int, metric: int) -> float:
+def variance_of(samples: Samples, model: NoiseModel, arm: int, metric: int) -> float:
     """The variance of one observation: sigma^2 where it is known, else an estimate, by which pairs are ranked."""
-    if constants.noise[metric] == SIGMA:
-        return constants.sigma[arm, metric] ** 2
-    n = state.counts[arm, metric]
+    if model.noise[metric] == SIGMA:
+        return model.sigma[arm, metric] ** 2
+    n = samples.counts[arm, metric]
     if n == 0.0:
         return np.inf
-    if constants.noise[metric] == NORMAL:
-        return state.squares[arm, metric] / n
-    return state.spreads[arm, metric] * constants.ranges[metric] ** 2 / n  # never zero, as the evidence is not
+    if model.noise[metric] == NORMAL:
+        return samples.squares[arm, metric] / n
+    return samples.spreads[arm, metric] * model.ranges[metric] ** 2 / n  # never zero, as the evidence is not
 
 
 @kernel
-def says_nothing(state: Any, constants: Any, arm: int, metric: int) -> bool:
+def says_nothing(samples: Samples, model: NoiseModel, arm: int, metric: int) -> bool:
     """Whether an arm's observations do not look like normal noise: they never varied, or few values were ever seen."""
-    if constants.noise[metric] != NORMAL or constants.exact[metric]:
+    if model.noise[metric] != NORMAL or model.exact[metric]:
         return False
-    return state.squares[arm, metric] == 0.0 or state.n_seen[metric] <= FEW_VALUES
+    return samples.squares[arm, metric] == 0.0 or samples.n_seen[metric] <= FEW_VALUES
 
 
 @kernel
-def ranked_evidence(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
+def ranked_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """Log evidence that the mean of i is above that of j if they differ by that, to rank pairs by.
 
     Below zero where i looks worse. Sigma known: the evidence itself. Else a bound on it from above.
     """
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]
     if n_i == 0.0 or n_j == 0.0:
         return -np.inf
-    if constants.noise[metric] != SIGMA:
-        return bound_by_splits(state, constants, i, j, metric, difference)
+    if model.noise[metric] != SIGMA:
+        return bound_by_splits(samples, model, i, j, metric, difference)
     if difference > 0.0:
-        return known_evidence(state, constants, i, j, metric, difference)
-    spread = constants.sigma[i, metric] ** 2 * spread_of(constants.by_count, constants.rhos, n_i, metric, 0)
-    spread += constants.sigma[j, metric] ** 2 * spread_of(constants.by_count, constants.rhos, n_j, metric, 0)
+        return known_evidence(samples, model, i, j, metric, difference)
+    spread = model.sigma[i, metric] ** 2 * spread_of(model.by_count, model.rhos, n_i, metric, 0)
+    spread += model.sigma[j, metric] ** 2 * spread_of(model.by_count, model.rhos, n_j, metric, 0)
     if spread == 0.0:
         return -np.inf
     # below what no difference says by as much as a difference is above it
-    return known_evidence(state, constants, i, j, metric, 0.0) - 0.5 * difference * difference / spread
+    return known_evidence(samples, model, i, j, metric, 0.0) - 0.5 * difference * difference / spread
 
 
 @kernel
-def known_evidence(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
+def known_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """Log e-value, sigma known, of two means that differ by so much."""
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
-    sigma_i, sigma_j = constants.sigma[i, metric], constants.sigma[j, metric]
-    rhos, log_weights = constants.rhos, constants.log_weights
+    n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]
+    sigma_i, sigma_j = model.sigma[i, metric], model.sigma[j, metric]
+    rhos, log_weights = model.rhos, model.log_weights
     if n_i == 0.0 or n_j == 0.0:
         return -np.inf
     if sigma_i == 0.0 or sigma_j == 0.0:
         return log_evidence_above(difference, n_i, n_j, sigma_i, sigma_j, rhos[metric], log_weights)
-    by_count, table = constants.by_count, constants.split_table
+    by_count, table = model.by_count, model.split_table
     return log_evidence_by_table(difference, n_i, n_j, sigma_i, sigma_j, metric, rhos, log_weights, by_count, table)
 
 
 @kernel
-def bound_by_splits(state: Any, constants: Any, i: int, j: int, metric: int, difference: float) -> float:
+def bound_by_splits(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """A bound from above on the evidence where sigma is unknown: the least over some ways to share the difference."""
-    if says_nothing(state, constants, i, metric) or says_nothing(state, constants, j, metric):
+    if says_nothing(samples, model, i, metric) or says_nothing(samples, model, j, metric):
         return -np.inf
-    noise, size = constants.noise[metric], abs(difference)
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    noise, size = model.noise[metric], abs(difference)
+    n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]
     if noise == NORMAL:
-        unit, scales, weights = 1.0, constants.rhos[metric], constants.log_weights
-        scatter_i, scatter_j = state.squares[i, metric], state.squares[j, metric]
+        unit, scales, weights = 1.0, model.rhos[metric], model.log_weights
+        scatter_i, scatter_j = samples.squares[i, metric], samples.squares[j, metric]
     else:
-        unit, scales, weights = constants.ranges[metric], constants.rates, constants.log_rate_weights
-        scatter_i, scatter_j = state.spreads[i, metric], state.spreads[j, metric]
+        unit, scales, weights = model.ranges[metric], model.rates, model.log_rate_weights
+        scatter_i, scatter_j = samples.spreads[i, metric], samples.spreads[j, metric]
     # the mean of i is not below its bound
-    most = size if noise == NORMAL else min(size, state.means[i, metric] - constants.lows[metric])
-    rho = constants.rhos[metric, 0]
-    spread_i = variance_of(state, constants, i, metric) * (n_i + rho) / (n_i * n_i)
-    spread = spread_i + variance_of(state, constants, j, metric) * (n_j + rho) / (n_j * n_j)
+    most = size if noise == NORMAL else min(size, samples.means[i, metric] - model.lows[metric])
+    rho = model.rhos[metric, 0]
+    spread_i = variance_of(samples, model, i, metric) * (n_i + rho) / (n_i * n_i)
+    spread = spread_i + variance_of(samples, model, j, metric) * (n_j + rho) / (n_j * n_j)
     u = min(most, size * spread_i / spread if spread > 0.0 else 0.5 * size)
     value = value_of_split(noise, u, size - u, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
     if n_i < FEW:  # its variance may look small by chance: it may be all that is off
@@ -169,60 +195,60 @@ def value_of_split(
 
 
 @kernel
-def pair_evidence(state: Any, constants: Any, i: int, j: int, metric: int, shift: float) -> float:
+def pair_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, shift: float) -> float:
     """Log evidence that the mean of i plus `shift` is above that of j; where below 0, it may be a mere bound."""
-    difference = state.means[i, metric] + shift - state.means[j, metric]
-    if difference <= ROUNDING * (abs(state.means[i, metric]) + abs(state.means[j, metric])):
+    difference = samples.means[i, metric] + shift - samples.means[j, metric]
+    if difference <= ROUNDING * (abs(samples.means[i, metric]) + abs(samples.means[j, metric])):
         return -np.inf  # of equal means, rounding may leave one above the other
-    if constants.noise[metric] == SIGMA:
-        return known_evidence(state, constants, i, j, metric, difference)
-    if says_nothing(state, constants, i, metric) or says_nothing(state, constants, j, metric):
+    if model.noise[metric] == SIGMA:
+        return known_evidence(samples, model, i, j, metric, difference)
+    if says_nothing(samples, model, i, metric) or says_nothing(samples, model, j, metric):
         return -np.inf
-    n_i, n_j = state.counts[i, metric], state.counts[j, metric]
+    n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]
     if n_i == 0.0 or n_j == 0.0:
         return -np.inf
-    bound = bound_by_splits(state, constants, i, j, metric, difference)
+    bound = bound_by_splits(samples, model, i, j, metric, difference)
     if bound < 0.0:
         return bound
-    if constants.noise[metric] == NORMAL:
-        variance_i, variance_j = state.squares[i, metric] / n_i, state.squares[j, metric] / n_j
-        rhos = constants.rhos[metric]
-        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, constants.log_weights)
-    unit = constants.ranges[metric]
-    place = (state.means[i, metric] - constants.lows[metric]) / unit  # of the mean of i between the bounds
-    spread_i, spread_j = state.spreads[i, metric], state.spreads[j, metric]
+    if model.noise[metric] == NORMAL:
+        variance_i, variance_j = samples.squares[i, metric] / n_i, samples.squares[j, metric] / n_j
+        rhos = model.rhos[metric]
+        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, model.log_weights)
+    unit = model.ranges[metric]
+    place = (samples.means[i, metric] - model.lows[metric]) / unit  # of the mean of i between the bounds
+    spread_i, spread_j = samples.spreads[i, metric], samples.spreads[j, metric]
     return log_bernstein_above(
-        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, constants.rates, constants.log_rate_weights
+        difference / unit, place - 1.0, place, n_i, spread_i, n_j, spread_j, model.rates, model.log_rate_weights
     )
 
 
 @kernel
-def radius(state: Any, constants: Any, k: int, metric: int) -> float:
+def radius(samples: Samples, model: NoiseModel, k: int, metric: int, threshold: float) -> float:
     """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
-    n = state.counts[k, metric]
-    needed = state.thresholds[k] + math.log(state.counts.shape[1])
+    n = samples.counts[k, metric]
+    needed = threshold + math.log(samples.counts.shape[1])
     narrowest = np.inf
-    if n == 0.0 or says_nothing(state, constants, k, metric):
+    if n == 0.0 or says_nothing(samples, model, k, metric):
         return narrowest
-    if constants.noise[metric] == BOUNDS:
-        for r in range(constants.rates.shape[0]):
-            rate = constants.rates[r]
-            price = -(math.log1p(-rate) + rate) * state.spreads[k, metric]
-            exponent = needed + math.log(2.0) - constants.log_rate_weights[r] + price
-            narrowest = min(narrowest, constants.ranges[metric] * min(1.0, exponent / (rate * n)))
+    if model.noise[metric] == BOUNDS:
+        for r in range(model.rates.shape[0]):
+            rate = model.rates[r]
+            price = -(math.log1p(-rate) + rate) * samples.spreads[k, metric]
+            exponent = needed + math.log(2.0) - model.log_rate_weights[r] + price
+            narrowest = min(narrowest, model.ranges[metric] * min(1.0, exponent / (rate * n)))
         return narrowest
-    for r in range(constants.log_weights.shape[0]):
-        rho = constants.rhos[metric, r]
-        if constants.noise[metric] == SIGMA:
-            sigma = constants.sigma[k, metric]
-            exponent = needed - constants.log_weights[r] + half_log(n, sigma, rho)
+    for r in range(model.log_weights.shape[0]):
+        rho = model.rhos[metric, r]
+        if model.noise[metric] == SIGMA:
+            sigma = model.sigma[k, metric]
+            exponent = needed - model.log_weights[r] + half_log(n, sigma, rho)
             narrowest = min(narrowest, math.sqrt(2.0 * exponent * variance_at(n, sigma, rho)))
         elif n > 1.0:
-            exponent = needed - constants.log_weights[r] + 0.5 * math.log(1.0 + n / rho)
+            exponent = needed - model.log_weights[r] + 0.5 * math.log(1.0 + n / rho)
             kappa = rho / (n + rho)
             grown = math.exp(min(2.0 * exponent / n, 700.0))  # what (s^2 + u^2) / (s^2 + kappa u^2) must reach
             if kappa * grown < 1.0:
-                square = state.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)
+                square = samples.squares[k, metric] / n * (grown - 1.0) / (1.0 - kappa * grown)
                 narrowest = min(narrowest, math.sqrt(square))
     return narrowest
 

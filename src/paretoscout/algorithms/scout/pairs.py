@@ -54,8 +54,8 @@ def least(suffices: Callable[[float], bool], most: float) -> float:
 def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> Interval:
     """Return the lead of j over k, with the interval at the thresholds of the verdict on k."""
     L = len(constants.eps)
-    measured = (state.counts[k] > 0.0) & (state.counts[j] > 0.0)
-    lead = np.where(measured, state.means[j] - state.means[k], np.nan)
+    measured = (state.samples.counts[k] > 0.0) & (state.samples.counts[j] > 0.0)
+    lead = np.where(measured, state.samples.means[j] - state.samples.means[k], np.nan)
     low, high = np.full(L, -np.inf), np.full(L, np.inf)
     if not pilots_are_in(state, constants, k):  # no verdict on k before
         return lead, low, high
@@ -64,16 +64,16 @@ def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: in
     for metric in np.flatnonzero(measured).tolist():
         low[metric] = lead[metric] - least_lead(state, constants, j, k, metric, to_beat)
         high[metric] = lead[metric] + least_lead(state, constants, k, j, metric, float(to_escape[metric]))
-    furthest = np.where(constants.noise == BOUNDS, constants.ranges, np.inf)
+    furthest = np.where(constants.model.noise == BOUNDS, constants.model.ranges, np.inf)
     return lead, np.maximum(low, -furthest), np.minimum(high, furthest)
 
 
 def least_lead(state: ScoutState, constants: ScoutConstants, i: int, j: int, metric: int, needed: float) -> float:
     """By how much i would have to lead j in the means for the evidence that it is above j to be what is needed."""
-    lead = float(state.means[i, metric] - state.means[j, metric])
+    lead = float(state.samples.means[i, metric] - state.samples.means[j, metric])
 
     def suffices(other: float) -> bool:
-        return bool(pair_evidence(state, constants, i, j, metric, other - lead) >= needed)
+        return bool(pair_evidence(state.samples, constants.model, i, j, metric, other - lead) >= needed)
 
     most = 1.0
     while not suffices(most):
@@ -94,7 +94,7 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
     needed = np.full(L, alone + math.log(L))
     if constants.e_values and L > 1:
         evidence = np.array(
-            [pair_evidence(state, constants, k, j, metric, constants.eps[metric]) for metric in range(L)]
+            [pair_evidence(state.samples, constants.model, k, j, metric, constants.eps[metric]) for metric in range(L)]
         )
         evidence[evidence <= 0.0] = -np.inf
         most = int(evidence.argmax())
@@ -116,24 +116,24 @@ def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Riv
     """Return the rivals that the verdict on k rests on, or hangs on."""
     if state.status[k] == DOMINATED:
         return beaten_by(state, constants, k)
-    measured: BoolArray = np.any(state.counts > 0.0, axis=1)
+    measured: BoolArray = np.any(state.samples.counts > 0.0, axis=1)
     return nearest_of(
         rivals_of(k, state.status, state.presence, measured),
         lambda j: (
             scout_tabular.escape(state, constants, k, j),
             scout_tabular.escapes(state, constants, k, j),
         ),
-        lambda j: float((state.means[j] - state.means[k] - constants.eps).min()),
+        lambda j: float((state.samples.means[j] - state.samples.means[k] - constants.eps).min()),
     )
 
 
 def beaten_by(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
     """Return who eliminates k: one that suffices, or those that do so together."""
     shares = shares_against(state, constants, k)
-    ahead = (state.means > state.means[k]).all(axis=1)
+    ahead = (state.samples.means > state.samples.means[k]).all(axis=1)
     evidence = {}
     for j in np.flatnonzero(ahead & (state.presence <= DOUBTFUL)).tolist():
-        of_metrics = [pair_evidence(state, constants, j, k, i, 0.0) for i in range(len(constants.eps))]
+        of_metrics = [pair_evidence(state.samples, constants.model, j, k, i, 0.0) for i in range(len(constants.eps))]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
     named = int(state.beaten_by[k])

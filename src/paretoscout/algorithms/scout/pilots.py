@@ -206,8 +206,8 @@ def pilot_lead(state: Any, constants: Any, addition: int, j: int, k: int) -> flo
     least = np.inf
     for metric in range(state.pilot.shape[1]):
         scale, lead = state.pilot_scale[addition, metric], 0.0
-        if constants.noise[metric] == SIGMA:
-            scale = math.sqrt(0.5 * (constants.sigma[j, metric] ** 2 + constants.sigma[k, metric] ** 2))
+        if constants.model.noise[metric] == SIGMA:
+            scale = math.sqrt(0.5 * (constants.model.sigma[j, metric] ** 2 + constants.model.sigma[k, metric] ** 2))
         if scale > 0.0:
             lead = (state.pilot[j, metric] - state.pilot[k, metric]) / scale
         least = min(least, lead)

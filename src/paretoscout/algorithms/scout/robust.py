@@ -334,7 +334,7 @@ def evidence_of_misfit(state: RobustScoutState, constants: RobustScoutConstants,
 @kernel
 def residual(state: RobustScoutState, constants: RobustScoutConstants, k: int, metric: int, length: float) -> float:
     """What the parameters, a step further, leave unexplained of the mean of an arm beyond the misfit."""
-    left = state.tabular.means[k, metric]
+    left = state.tabular.samples.means[k, metric]
     for i in range(constants.linear.contexts.shape[1]):
         left -= constants.linear.contexts[k, i] * (state.parameters[i, 0] + length * state.fit_step[i, 0])
     excess = abs(left) - constants.linear.misfit[metric]

@@ -32,6 +32,8 @@ from ...kernels.noise import (
     BOUNDS,
     NORMAL,
     SIGMA,
+    NoiseModel,
+    Samples,
     count_in,
     pair_evidence,
     radius,
@@ -110,23 +112,13 @@ FIRST, LAST = -1e12, 1e12
 class ScoutConstants(NamedTuple):
     eps: FloatArray  # (L,)
     delta: float
-    noise: IntArray  # (L,) what is known of it: SIGMA, NORMAL or BOUNDS
-    sigma: FloatArray  # (K, L) where it is known
+    model: NoiseModel
     usual: FloatArray  # (L,) the median sigma
     noisiest: FloatArray  # (L,) the largest squared sigma
-    exact: BoolArray  # (L,) whether a number that never varied is certain
-    lows: FloatArray  # (L,) the lowest outcome, where there are bounds
-    ranges: FloatArray  # (L,) what lies between the bounds
-    rates: FloatArray  # (10,) of the mixture for outcomes with bounds
-    log_rate_weights: FloatArray  # (10,)
     e_values: bool  # whether the evidence of all metrics may be added up; p-values may not
     by_pilot: float  # how much of the evidence is shared by the pilots; 0: there are none
     first_pulls: int  # samples of each arm before there is anything to compare
     cost: FloatArray  # (K,) of a sample, on average 1
-    rhos: FloatArray  # (L, R) scales of the mixture
-    log_weights: FloatArray  # (R,)
-    by_count: FloatArray  # (4096, L, R, 3) see kernels/split.py
-    split_table: FloatArray  # (241, 91)
     directions: FloatArray  # (64, L) in which champions lead
     entered: IntArray  # (K,) with which addition the arm came
     companions: FloatArray  # (A,) how many arms came with each addition
@@ -144,14 +136,7 @@ class ScoutState(NamedTuple):
     champions: SmallInts  # (A, C) those who lead in the pilots among all that came no later; -1: no more
     norms: FloatArray  # (K,) by which shares by pilots are divided; NaN: not worked out yet
     thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
-    counts: FloatArray  # (K, L) observations after the pilot
-    centres: FloatArray  # (K, L) the first of them
-    sums: FloatArray  # (K, L) the sums of their distances to the first
-    means: FloatArray  # (K, L) their means
-    squares: FloatArray  # (K or 0, L) sums of their squared distances to the mean; where the noise is NORMAL
-    spreads: FloatArray  # (K or 0, L) the same, each to the mean before it, in units of the range; where it has BOUNDS
-    seen: FloatArray  # (L, 6) distinct values, while there are few
-    n_seen: IntArray  # (L,) how many
+    samples: Samples  # all but the pilots
     best: SmallInts  # (K,) who beats the arm most clearly, as of the last look; -1: nobody
     worst: SmallInts  # (K,) whom it escapes least clearly, as of the last look
     route: SmallInts  # (K,) ESCAPES or BEATEN: the verdict that seems nearer
@@ -213,23 +198,25 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
     constants = ScoutConstants(
         eps=setup.eps.copy(),
         delta=setup.delta,
-        noise=noise.astype(np.int64),
-        sigma=sigma,
+        model=NoiseModel(
+            noise=noise.astype(np.int64),
+            sigma=sigma,
+            exact=setup.exact.copy(),
+            lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
+            ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
+            rates=np.array(RATES),
+            log_rate_weights=np.full(len(RATES), -math.log(len(RATES))),
+            rhos=rhos,
+            log_weights=np.log(SCALE_WEIGHTS),
+            by_count=prices_by_count(rhos),
+            split_table=split_table(),
+        ),
         usual=usual,
         noisiest=sigma.max(axis=0) ** 2,
-        exact=setup.exact.copy(),
-        lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
-        ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
-        rates=np.array(RATES),
-        log_rate_weights=np.full(len(RATES), -math.log(len(RATES))),
         e_values=not unknown,
         by_pilot=BY_PILOT if pilots else 0.0,
         first_pulls=1 + pilots + unknown if first else 0,
         cost=setup.cost / setup.cost.mean(),
-        rhos=rhos,
-        log_weights=np.log(SCALE_WEIGHTS),
-        by_count=prices_by_count(rhos),
-        split_table=split_table(),
         directions=directions(L),
         entered=setup.entered.copy(),
         companions=companions.astype(float),
@@ -246,14 +233,16 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         champions=np.full((n_additions, min(K, N_CHAMPIONS)), -1, np.int32),
         norms=np.full(K, np.nan),
         thresholds=thresholds - (math.log(1.0 - BUDGET_BY_PILOT) if pilots else 0.0),
-        counts=np.zeros((K, L)),
-        centres=np.zeros((K, L)),
-        sums=np.zeros((K, L)),
-        means=np.zeros((K, L)),
-        squares=np.zeros((K if unknown else 0, L)),
-        spreads=np.zeros((K if (noise == BOUNDS).any() else 0, L)),
-        seen=np.zeros((L, FEW_VALUES + 1)),
-        n_seen=np.zeros(L, np.int64),
+        samples=Samples(
+            counts=np.zeros((K, L)),
+            centres=np.zeros((K, L)),
+            sums=np.zeros((K, L)),
+            means=np.zeros((K, L)),
+            squares=np.zeros((K if unknown else 0, L)),
+            spreads=np.zeros((K if (noise == BOUNDS).any() else 0, L)),
+            seen=np.zeros((L, FEW_VALUES + 1)),
+            n_seen=np.zeros(L, np.int64),
+        ),
         best=np.full(K, -1, np.int32),
         worst=np.full(K, -1, np.int32),
         route=np.zeros(K, np.int8),
@@ -324,8 +313,8 @@ def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArr
 def least_count(state: ScoutState, arm: int) -> float:
     """Observations of the metric that has the fewest."""
     n = np.inf
-    for metric in range(state.counts.shape[1]):
-        n = min(n, state.counts[arm, metric])
+    for metric in range(state.samples.counts.shape[1]):
+        n = min(n, state.samples.counts[arm, metric])
     return n
 
 
@@ -335,7 +324,7 @@ def noisiness(constants: ScoutConstants, arm: int) -> float:
     L, total = constants.eps.shape[0], 0.0
     for metric in range(L):
         largest = constants.noisiest[metric]
-        total += constants.sigma[arm, metric] ** 2 / largest if largest > 0.0 else 1.0
+        total += constants.model.sigma[arm, metric] ** 2 / largest if largest > 0.0 else 1.0
     return total / L
 
 
@@ -384,18 +373,18 @@ def update(
     changed, enough = False, False
     for metric in range(outcome.shape[0]):
         if observed[metric]:
-            enough = note_value(state.seen, state.n_seen, metric, outcome[metric]) or enough
+            enough = note_value(state.samples.seen, state.samples.n_seen, metric, outcome[metric]) or enough
             if constants.by_pilot > 0.0 and math.isnan(state.pilot[arm, metric]):
                 state.pilot[arm, metric] = outcome[metric]
                 note_pilot(state, constants, arm)
             else:
-                count_in(state, constants, arm, metric, outcome[metric])
+                count_in(state.samples, constants.model, arm, metric, outcome[metric])
                 changed = True
     advance_cursor(state, constants)
     if counters[N_UNDECIDED] == 0:
         return
     if changed:
-        note_change(state, constants, arm)
+        note_change(state.tree, state.samples, constants.model, arm)
     if counters[TOTAL] < constants.first_pulls * counters[N_THERE]:
         return  # there is nothing to compare yet
     if enough or counters[TOTAL] >= counters[REFRESH_AT]:  # enough: what was not relied on so far says something now
@@ -434,7 +423,7 @@ def waits(state: ScoutState, k: int) -> bool:
 @kernel
 def renew_tree(state: ScoutState, constants: ScoutConstants) -> None:
     """Build the tree of the arms that stand."""
-    build(state, constants)
+    build(state.tree, state.samples, constants.model, state.status, state.presence)
     state.counters[N_LEFT] = 0
     state.counters[BUILD_AT] = state.counters[TOTAL] + max(8, int(BUILD_AFTER * state.counters[TOTAL]))
 
@@ -449,8 +438,17 @@ def refresh(state: ScoutState, constants: ScoutConstants) -> None:
         if waits(state, k):
             look(state, constants, k)
         elif state.status[k] == UNDECIDED:  # it left, and has to be escaped until it is shown to be dominated
-            prepare(state, constants, k)
-            state.best[k] = find_best(state, constants, k, state.best[k])
+            prepare(state.tree, state.samples, constants.model, k)
+            state.best[k] = find_best(
+                state.tree,
+                state.samples,
+                constants.model,
+                constants.eps,
+                state.status,
+                state.presence,
+                k,
+                state.best[k],
+            )
             if lacks_against(state, constants, k) <= 0.0:
                 eliminate(state, k, state.best[k])
     total = 0.0
@@ -487,16 +485,20 @@ def mark_of(state: ScoutState, k: int) -> int:
 @kernel
 def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     """Find the rivals that matter to k, decide if that is proven, else say how near it is."""
-    prepare(state, constants, k)
+    prepare(state.tree, state.samples, constants.model, k)
     threshold = state.thresholds[k]
-    best = find_best(state, constants, k, state.best[k])
+    best = find_best(
+        state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, state.best[k]
+    )
     beaten, escaped, worst = -np.inf, np.inf, best
     state.gaps[k] = 0.0
     if best >= 0:
-        state.gaps[k] = margin(best, k, state.means)
+        state.gaps[k] = margin(best, k, state.samples.means)
         beaten, escaped = beats(state, constants, k, best), escapes(state, constants, k, best)
     if not (best >= 0 and beaten >= TELLING * threshold and escaped < min(beaten, threshold)):
-        worst = find_worst(state, constants, k, state.worst[k])
+        worst = find_worst(
+            state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, state.worst[k]
+        )
         escaped = escapes(state, constants, k, worst) if worst >= 0 else np.inf
     state.best[k], state.worst[k] = best, worst
     if state.counters[TOTAL] >= state.test_at[k] and max(beaten, escaped) >= threshold:
@@ -523,8 +525,10 @@ def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float
     """
     rival = rival_of(state, k)
     silent = progress == -np.inf or (rival >= 0 and not is_there(state.presence[rival]))
-    for metric in range(state.counts.shape[1]):
-        silent = silent or state.counts[k, metric] == 0.0 or says_nothing(state, constants, k, metric)
+    for metric in range(state.samples.counts.shape[1]):
+        silent = (
+            silent or state.samples.counts[k, metric] == 0.0 or says_nothing(state.samples, constants.model, k, metric)
+        )
     if silent:
         had_its_part = state.pulls[k] * state.counters[N_THERE] > state.counters[TOTAL]
         return (LAST if had_its_part else FIRST) + state.pulls[k]
@@ -535,9 +539,9 @@ def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float
 def beats(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
     """Log evidence that j is better than k in every metric, to rank by."""
     least = np.inf
-    for metric in range(state.means.shape[1]):
-        lead = state.means[j, metric] - state.means[k, metric]
-        least = min(least, ranked_evidence(state, constants, j, k, metric, lead))
+    for metric in range(state.samples.means.shape[1]):
+        lead = state.samples.means[j, metric] - state.samples.means[k, metric]
+        least = min(least, ranked_evidence(state.samples, constants.model, j, k, metric, lead))
     return least
 
 
@@ -545,9 +549,9 @@ def beats(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float
 def escapes(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
     """Log evidence that j is not better than k by eps everywhere, of the metric that shows most; to rank by."""
     most = -np.inf
-    for metric in range(state.means.shape[1]):
-        lead = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
-        most = max(most, ranked_evidence(state, constants, k, j, metric, lead))
+    for metric in range(state.samples.means.shape[1]):
+        lead = state.samples.means[k, metric] + constants.eps[metric] - state.samples.means[j, metric]
+        most = max(most, ranked_evidence(state.samples, constants.model, k, j, metric, lead))
     return most + log_share_to_escape(state, constants, j)
 
 
@@ -564,12 +568,12 @@ def lacking(state: ScoutState, constants: ScoutConstants, k: int, j: int, route:
     """How many samples the pair seems to lack for a verdict on k, if it differs a little more than it looks."""
     needed = 2.0 * (state.thresholds[k] + PRICE)
     times = 0.0 if route == BEATEN else np.inf  # by which factor samples of both must grow
-    for metric in range(state.means.shape[1]):
-        lead = state.means[j, metric] - state.means[k, metric]
+    for metric in range(state.samples.means.shape[1]):
+        lead = state.samples.means[j, metric] - state.samples.means[k, metric]
         if route == ESCAPES:
             lead = constants.eps[metric] - lead
-        square = variance_of(state, constants, k, metric) / max(1.0, state.counts[k, metric])
-        square += variance_of(state, constants, j, metric) / max(1.0, state.counts[j, metric])
+        square = variance_of(state.samples, constants.model, k, metric) / max(1.0, state.samples.counts[k, metric])
+        square += variance_of(state.samples, constants.model, j, metric) / max(1.0, state.samples.counts[j, metric])
         hoped = max(0.0, lead) + HOPE * math.sqrt(square)
         grows = needed * square / (hoped * hoped) if hoped > 0.0 else np.inf
         times = max(times, grows) if route == BEATEN else min(times, grows)
@@ -675,23 +679,28 @@ def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
 @kernel
 def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, leads: bool, total: float) -> float:
     """What j adds to the evidence against k; nothing, where that would make no difference."""
-    if not can_beat(state, k, j):
+    if not can_beat(state.status, state.presence, k, j):
         return -np.inf
-    L = state.means.shape[1]
+    L = state.samples.means.shape[1]
     for metric in range(L):
-        if state.means[j, metric] <= state.means[k, metric]:
+        if state.samples.means[j, metric] <= state.samples.means[k, metric]:
             return -np.inf
     log_share = math.log(share_against(state, constants, j, k, leads))
     needed = max(total, state.thresholds[k]) - NO_DIFFERENCE
     evidence = np.inf
     for metric in range(L):
-        if constants.noise[metric] == SIGMA:  # four terms, each at most log 4 above what it is without its split
-            lead, n = state.means[j, metric] - state.means[k, metric], state.counts[j, metric]
-            variance = variance_of(state, constants, j, metric)
-            if log_share + largest_term(state, constants, k, metric, lead, n, n, variance) + LOG_16 < needed:
+        if constants.model.noise[metric] == SIGMA:  # four terms, each at most log 4 above what it is without its split
+            lead, n = state.samples.means[j, metric] - state.samples.means[k, metric], state.samples.counts[j, metric]
+            variance = variance_of(state.samples, constants.model, j, metric)
+            if (
+                log_share
+                + largest_term(state.tree, state.samples, constants.model, k, metric, lead, n, n, variance)
+                + LOG_16
+                < needed
+            ):
                 return -np.inf
     for metric in range(L):
-        evidence = min(evidence, pair_evidence(state, constants, j, k, metric, 0.0))
+        evidence = min(evidence, pair_evidence(state.samples, constants.model, j, k, metric, 0.0))
         if evidence <= 0.0:
             return -np.inf
     return log_share + evidence
@@ -704,11 +713,11 @@ def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> floa
     Times the share with which j has to be escaped.
     """
     total = -np.inf
-    for metric in range(state.means.shape[1]):
-        evidence = pair_evidence(state, constants, k, j, metric, constants.eps[metric])
+    for metric in range(state.samples.means.shape[1]):
+        evidence = pair_evidence(state.samples, constants.model, k, j, metric, constants.eps[metric])
         if evidence > 0.0:  # below, it may be a mere bound
             total = joined(constants, total, evidence)
-    return total - math.log(state.means.shape[1]) + log_share_to_escape(state, constants, j)
+    return total - math.log(state.samples.means.shape[1]) + log_share_to_escape(state, constants, j)
 
 
 @kernel
@@ -721,11 +730,11 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """
     tree, threshold = state.tree, state.thresholds[k]
     least, n = np.inf, tree.size[0]
-    if state.worst[k] >= 0 and must_be_escaped(state, k, state.worst[k]):  # the hardest first
+    if state.worst[k] >= 0 and must_be_escaped(state.status, state.presence, k, state.worst[k]):  # the hardest first
         least = escape(state, constants, k, state.worst[k])
         if least < threshold:
             return least
-    L = state.means.shape[1]
+    L = state.samples.means.shape[1]
     first, height = (1 << height_of(n), height_of(n)) if n > SMALL else (1, 0)
     needed = threshold + math.log(float(L)) - math.log(TO_ESCAPE)
     tree.stack[0], depth = 1, 1
@@ -733,7 +742,10 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
         depth -= 1
         node = tree.stack[depth]
         skips = n > SMALL and state.counters[N_DOUBTFUL] == 0
-        if skips and (tree.standing[node] == 0 or surely_escaped(state, constants, k, node, needed)):
+        if skips and (
+            tree.standing[node] == 0
+            or surely_escaped(tree, state.samples, constants.model, constants.eps, k, node, needed)
+        ):
             continue
         if node < first:
             tree.stack[depth], tree.stack[depth + 1] = 2 * node, 2 * node + 1
@@ -742,7 +754,7 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
         leaf = node - first
         for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
             j = tree.arms[i]
-            if must_be_escaped(state, k, j):
+            if must_be_escaped(state.status, state.presence, k, j):
                 least = min(least, escape(state, constants, k, j))
                 if least < threshold:
                     state.worst[k] = j
@@ -768,8 +780,10 @@ def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
     renew_tree(state, constants)
     for k in range(K):
         if state.presence[k] != GONE:
-            prepare(state, constants, k)
-            state.best[k] = find_best(state, constants, k, -1)
+            prepare(state.tree, state.samples, constants.model, k)
+            state.best[k] = find_best(
+                state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, -1
+            )
             if lacks_against(state, constants, k) <= 0.0:
                 state.beaten_by[k] = state.best[k]
     for k in range(K):  # who is eliminated may have eliminated others all the same
@@ -781,19 +795,19 @@ def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
 @allocating_kernel
 def verdicts(state: ScoutState, constants: ScoutConstants) -> Verdicts:
     """Means of what counts as evidence, with intervals that all hold at once with probability 1 - delta."""
-    K, L = state.means.shape
+    K, L = state.samples.means.shape
     radii, status, rival = np.full((K, L), np.inf), np.empty(K, np.int64), np.full(K, -1, np.int64)
     for k in range(K):
         status[k] = state.status[k]
         for metric in range(L):
-            radii[k, metric] = radius(state, constants, k, metric)
+            radii[k, metric] = radius(state.samples, constants.model, k, metric, state.thresholds[k])
         if state.presence[k] != GONE:
             j = state.beaten_by[k]
             if state.status[k] == UNDECIDED:
                 j = state.best[k] if state.best[k] >= 0 else state.worst[k]
             if j >= 0 and is_there(state.presence[j]):
                 rival[k] = j
-    return Verdicts(status, rival, state.means.copy(), radii, state.pulls.copy())
+    return Verdicts(status, rival, state.samples.means.copy(), radii, state.pulls.copy())
 
 
 @kernel

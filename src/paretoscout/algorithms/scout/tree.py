@@ -12,14 +12,14 @@ Ranking goes by one term of the evidence (`largest_term`), and proves nothing. W
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...kernels.arrays import FloatArray, IntArray, SmallInts
 from ...kernels.compile import kernel, short_kernel
 from ...kernels.decisions import DOMINATED, GONE, is_there
-from ...kernels.noise import NORMAL, ROUNDING, SIGMA, variance_of
+from ...kernels.noise import NORMAL, ROUNDING, SIGMA, NoiseModel, Samples, variance_of
 from ...kernels.split import half_log_spread, least_excess, price_of, spread_of
 from ..states import declare
 
@@ -85,46 +85,53 @@ def empty_tree(K: int, L: int, R: int) -> Tree:
 
 
 @kernel
-def build(state: Any, constants: Any) -> None:
+def build(tree: Tree, samples: Samples, model: NoiseModel, status: SmallInts, presence: SmallInts) -> None:
     """List the arms that stand, and build the tree where they are many."""
-    tree = state.tree
-    K, n = state.pulls.shape[0], 0
+    K, n = samples.counts.shape[0], 0
     for k in range(K):
         tree.place[k] = -1
-        if state.status[k] != DOMINATED and state.presence[k] != GONE:
+        if status[k] != DOMINATED and presence[k] != GONE:
             tree.arms[n] = k
             n += 1
     tree.size[0] = n
     if n > SMALL:
         for i in range(n):
-            tree.precision[tree.arms[i]] = precision_of(state, constants, tree.arms[i])
-        for metric in range(state.means.shape[1]):
-            tree.range[metric] = range_of(state, metric, 0, n)
+            tree.precision[tree.arms[i]] = precision_of(tree, samples, model, tree.arms[i])
+        for metric in range(samples.means.shape[1]):
+            tree.range[metric] = range_of(tree, samples.means, metric, 0, n)
         height = height_of(n)
         for depth in range(height):
             for node in range(1 << depth):
                 start, end = (node * n) >> depth, ((node + 1) * n) >> depth
                 middle = ((2 * node + 1) * n) >> (depth + 1)
-                split(tree.arms, start, end, middle, widest(state, start, end), state.means, tree.precision)
-        fill_nodes(state, constants, height)
+                split(
+                    tree.arms,
+                    start,
+                    end,
+                    middle,
+                    widest(tree, samples.means, start, end),
+                    samples.means,
+                    tree.precision,
+                )
+        fill_nodes(tree, samples, model, height)
     for i in range(n):
         tree.place[tree.arms[i]] = i
 
 
 @kernel
-def precision_of(state: Any, constants: Any, arm: int) -> float:
+def precision_of(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> float:
     """Samples over variance, multiplied over the metrics."""
     product = 1.0
-    for metric in range(state.means.shape[1]):
-        n, variance = state.counts[arm, metric], variance_of(state, constants, arm, metric)
+    for metric in range(samples.means.shape[1]):
+        n, variance = samples.counts[arm, metric], variance_of(samples, model, arm, metric)
         product *= min(1e30, n / variance) if variance > 0.0 else 1e30
     return product
 
 
 @kernel
-def widest(state: Any, start: int, end: int) -> int:
+def widest(tree: Tree, means: FloatArray, start: int, end: int) -> int:
     """By which metric to split arms, or L: by how well they are known, if they differ much in that."""
-    tree, L = state.tree, state.means.shape[1]
+    L = means.shape[1]
     low, high = np.inf, 0.0
     for i in range(start, end):
         precision = tree.precision[tree.arms[i]]
@@ -133,18 +140,18 @@ def widest(state: Any, start: int, end: int) -> int:
         return L
     found, most = 0, -1.0
     for metric in range(L):
-        wide = range_of(state, metric, start, end) / tree.range[metric] if tree.range[metric] > 0.0 else 0.0
+        wide = range_of(tree, means, metric, start, end) / tree.range[metric] if tree.range[metric] > 0.0 else 0.0
         if wide > most:
             found, most = metric, wide
     return found
 
 
 @kernel
-def range_of(state: Any, metric: int, start: int, end: int) -> float:
+def range_of(tree: Tree, means: FloatArray, metric: int, start: int, end: int) -> float:
     """How far the means of some arms lie apart."""
     low, high = np.inf, -np.inf
     for i in range(start, end):
-        mean = state.means[state.tree.arms[i], metric]
+        mean = means[tree.arms[i], metric]
         low, high = min(low, mean), max(high, mean)
     return high - low
 
@@ -178,16 +185,16 @@ def split(
 
 
 @kernel
-def fill_nodes(state: Any, constants: Any, height: int) -> None:
+def fill_nodes(tree: Tree, samples: Samples, model: NoiseModel, height: int) -> None:
     """Work out the bounds of all nodes, from the leaves to the root (node 1)."""
-    tree, L = state.tree, state.means.shape[1]
+    L = samples.means.shape[1]
     n, first = tree.size[0], 1 << height
     for leaf in range(first):
         node = first + leaf
         clear_node(tree, node)
         for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
             tree.standing[node] += 1
-            widen(state, constants, node, tree.arms[i])
+            widen(tree, samples, model, node, tree.arms[i])
     for node in range(first - 1, 0, -1):
         clear_node(tree, node)
         for child in range(2 * node, 2 * node + 2):
@@ -210,12 +217,11 @@ def clear_node(tree: Tree, node: int) -> None:
 
 
 @kernel
-def widen(state: Any, constants: Any, node: int, arm: int) -> None:
+def widen(tree: Tree, samples: Samples, model: NoiseModel, node: int, arm: int) -> None:
     """Let the bounds of a node take in an arm as it is now."""
-    tree = state.tree
-    for metric in range(state.means.shape[1]):
-        n, variance = state.counts[arm, metric], variance_of(state, constants, arm, metric)
-        top = state.means[arm, metric] if n > 0.0 else np.inf
+    for metric in range(samples.means.shape[1]):
+        n, variance = samples.counts[arm, metric], variance_of(samples, model, arm, metric)
+        top = samples.means[arm, metric] if n > 0.0 else np.inf
         tree.tops[node, metric] = max(tree.tops[node, metric], top)
         tree.fewest[node, metric] = min(tree.fewest[node, metric], n)
         tree.most[node, metric] = max(tree.most[node, metric], n)
@@ -234,11 +240,11 @@ def leaf_of(tree: Tree, arm: int) -> int:
 
 
 @kernel
-def note_change(state: Any, constants: Any, arm: int) -> None:
+def note_change(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> None:
     """Keep the bounds right after an arm was measured."""
-    node = leaf_of(state.tree, arm)
+    node = leaf_of(tree, arm)
     while node > 0:
-        widen(state, constants, node, arm)
+        widen(tree, samples, model, node, arm)
         node >>= 1
 
 
@@ -255,33 +261,41 @@ def note_leaving(tree: Tree, arm: int) -> None:
 
 
 @kernel
-def prepare(state: Any, constants: Any, k: int) -> None:
+def prepare(tree: Tree, samples: Samples, model: NoiseModel, k: int) -> None:
     """Note what the evidence on pairs of k takes from k."""
-    own, by_count, rhos = state.tree.own, constants.by_count, constants.rhos
-    for metric in range(state.means.shape[1]):
-        n, variance = state.counts[k, metric], variance_of(state, constants, k, metric)
+    own, by_count, rhos = tree.own, model.by_count, model.rhos
+    for metric in range(samples.means.shape[1]):
+        n, variance = samples.counts[k, metric], variance_of(samples, model, k, metric)
         for r in range(rhos.shape[1]):
-            own[metric, r, 0] = constants.log_weights[r] - price_of(by_count, rhos, n, metric, r)
+            own[metric, r, 0] = model.log_weights[r] - price_of(by_count, rhos, n, metric, r)
             own[metric, r, 1] = variance * spread_of(by_count, rhos, n, metric, r) if n > 0.0 else np.inf
 
 
 @kernel
 def largest_term(
-    state: Any, constants: Any, k: int, metric: int, lead: float, n_paid: float, n_known: float, variance: float
+    tree: Tree,
+    samples: Samples,
+    model: NoiseModel,
+    k: int,
+    metric: int,
+    lead: float,
+    n_paid: float,
+    n_known: float,
+    variance: float,
 ) -> float:
     """The largest term of the evidence of a lead between k and another arm, without its split; ranks, proves nothing.
 
     The other one pays for `n_paid` samples and is known by `n_known` of them: the same, or the ends of a node's range.
     """
-    own, by_count, rhos = state.tree.own, constants.by_count, constants.rhos
+    own, by_count, rhos = tree.own, model.by_count, model.rhos
     if n_known == 0.0:
         return -np.inf
     largest, half_square = -np.inf, 0.5 * max(0.0, lead) ** 2
     for r in range(rhos.shape[1]):
         spread = own[metric, r, 1] + variance * spread_of(by_count, rhos, n_known, metric, r)
         exponent = half_square / spread if half_square > 0.0 else 0.0
-        if constants.noise[metric] == NORMAL and exponent < np.inf:  # few samples do not tell the scale of the noise
-            half_n = 0.5 * min(state.counts[k, metric], n_known)
+        if model.noise[metric] == NORMAL and exponent < np.inf:  # few samples do not tell the scale of the noise
+            half_n = 0.5 * min(samples.counts[k, metric], n_known)
             exponent = half_n * math.log1p(exponent / half_n)
         largest = max(largest, own[metric, r, 0] - price_of(by_count, rhos, n_paid, metric, r) + exponent)
     if lead < 0.0:  # below what no lead says by as much as a lead is above it
@@ -291,76 +305,86 @@ def largest_term(
 
 
 @kernel
-def beaten_term(state: Any, constants: Any, k: int, j: int, at_least: float) -> float:
+def beaten_term(tree: Tree, samples: Samples, model: NoiseModel, k: int, j: int, at_least: float) -> float:
     """How clearly j seems to beat k in every metric; no more is worked out once it is below what is asked for."""
     least = np.inf
-    for metric in range(state.means.shape[1]):
-        lead = state.means[j, metric] - state.means[k, metric]
+    for metric in range(samples.means.shape[1]):
+        lead = samples.means[j, metric] - samples.means[k, metric]
         if lead <= 0.0:
             return -np.inf
-        n = state.counts[j, metric]
-        variance = variance_of(state, constants, j, metric)
-        least = min(least, largest_term(state, constants, k, metric, lead, n, n, variance))
+        n = samples.counts[j, metric]
+        variance = variance_of(samples, model, j, metric)
+        least = min(least, largest_term(tree, samples, model, k, metric, lead, n, n, variance))
         if least <= at_least:
             break
     return least
 
 
 @kernel
-def escape_term(state: Any, constants: Any, k: int, j: int, at_most: float) -> float:
+def escape_term(
+    tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, j: int, at_most: float
+) -> float:
     """How clearly k seems to escape j; no more is worked out once it is above what is asked for."""
     most = -np.inf
-    for metric in range(state.means.shape[1]):
-        lead = state.means[k, metric] + constants.eps[metric] - state.means[j, metric]
-        n = state.counts[j, metric]
-        variance = variance_of(state, constants, j, metric)
-        most = max(most, largest_term(state, constants, k, metric, lead, n, n, variance))
+    for metric in range(samples.means.shape[1]):
+        lead = samples.means[k, metric] + eps[metric] - samples.means[j, metric]
+        n = samples.counts[j, metric]
+        variance = variance_of(samples, model, j, metric)
+        most = max(most, largest_term(tree, samples, model, k, metric, lead, n, n, variance))
         if most >= at_most:
             break
     return most
 
 
 @kernel
-def most_beaten(state: Any, constants: Any, k: int, node: int) -> float:
+def most_beaten(tree: Tree, samples: Samples, model: NoiseModel, k: int, node: int) -> float:
     """A bound from above on `beaten_term` of all arms of a node."""
-    tree, least = state.tree, np.inf
-    for metric in range(state.means.shape[1]):
-        lead = tree.tops[node, metric] - state.means[k, metric]
+    least = np.inf
+    for metric in range(samples.means.shape[1]):
+        lead = tree.tops[node, metric] - samples.means[k, metric]
         if lead <= 0.0:
             return -np.inf
         n_paid, n_known = tree.fewest[node, metric], tree.most[node, metric]
         least = min(
-            least, largest_term(state, constants, k, metric, lead, n_paid, n_known, tree.quietest[node, metric])
+            least, largest_term(tree, samples, model, k, metric, lead, n_paid, n_known, tree.quietest[node, metric])
         )
     return least
 
 
 @kernel
-def least_escape(state: Any, constants: Any, k: int, node: int) -> float:
+def least_escape(tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, node: int) -> float:
     """A bound from below on `escape_term` of all arms of a node."""
-    tree, most = state.tree, -np.inf
-    for metric in range(state.means.shape[1]):
-        lead = state.means[k, metric] + constants.eps[metric] - tree.tops[node, metric]
+    most = -np.inf
+    for metric in range(samples.means.shape[1]):
+        lead = samples.means[k, metric] + eps[metric] - tree.tops[node, metric]
         n_paid, n_known, variance = tree.most[node, metric], tree.fewest[node, metric], tree.noisiest[node, metric]
         if lead <= 0.0:
             n_known, variance = tree.most[node, metric], tree.quietest[node, metric]
-        most = max(most, largest_term(state, constants, k, metric, lead, n_paid, n_known, variance))
+        most = max(most, largest_term(tree, samples, model, k, metric, lead, n_paid, n_known, variance))
     return most
 
 
 @kernel
-def find_best(state: Any, constants: Any, k: int, guess: int) -> int:
+def find_best(
+    tree: Tree,
+    samples: Samples,
+    model: NoiseModel,
+    eps: FloatArray,
+    status: SmallInts,
+    presence: SmallInts,
+    k: int,
+    guess: int,
+) -> int:
     """The arm that seems to beat k most clearly in every metric, or -1; `guess` is looked at first."""
-    tree = state.tree
     n, found, most = tree.size[0], -1, -np.inf
-    if guess >= 0 and can_beat(state, k, guess):
-        most = beaten_term(state, constants, k, guess, -np.inf)
+    if guess >= 0 and can_beat(status, presence, k, guess):
+        most = beaten_term(tree, samples, model, k, guess, -np.inf)
         found = guess if most > -np.inf else -1
     if n <= SMALL:
         for i in range(n):
             j = tree.arms[i]
-            if can_beat(state, k, j):
-                term = beaten_term(state, constants, k, j, most)
+            if can_beat(status, presence, k, j):
+                term = beaten_term(tree, samples, model, k, j, most)
                 if term > most:
                     found, most = j, term
         return found
@@ -375,27 +399,35 @@ def find_best(state: Any, constants: Any, k: int, guess: int) -> int:
             leaf = node - first
             for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
                 j = tree.arms[i]
-                if can_beat(state, k, j):
-                    term = beaten_term(state, constants, k, j, most)
+                if can_beat(status, presence, k, j):
+                    term = beaten_term(tree, samples, model, k, j, most)
                     if term > most:
                         found, most = j, term
             continue
-        depth = push_children(state, constants, k, node, depth, True, most)
+        depth = push_children(tree, samples, model, eps, k, node, depth, True, most)
     return found
 
 
 @kernel
-def find_worst(state: Any, constants: Any, k: int, guess: int) -> int:
+def find_worst(
+    tree: Tree,
+    samples: Samples,
+    model: NoiseModel,
+    eps: FloatArray,
+    status: SmallInts,
+    presence: SmallInts,
+    k: int,
+    guess: int,
+) -> int:
     """The arm that k seems to escape least clearly, or -1; `guess` is looked at first."""
-    tree = state.tree
     n, found, least = tree.size[0], -1, np.inf
-    if guess >= 0 and must_be_escaped(state, k, guess):
-        found, least = guess, escape_term(state, constants, k, guess, np.inf)
+    if guess >= 0 and must_be_escaped(status, presence, k, guess):
+        found, least = guess, escape_term(tree, samples, model, eps, k, guess, np.inf)
     if n <= SMALL:
         for i in range(n):
             j = tree.arms[i]
-            if must_be_escaped(state, k, j):
-                term = escape_term(state, constants, k, j, least)
+            if must_be_escaped(status, presence, k, j):
+                term = escape_term(tree, samples, model, eps, k, j, least)
                 if term < least or found < 0:
                     found, least = j, term
         return found
@@ -410,23 +442,32 @@ def find_worst(state: Any, constants: Any, k: int, guess: int) -> int:
             leaf = node - first
             for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
                 j = tree.arms[i]
-                if must_be_escaped(state, k, j):
-                    term = escape_term(state, constants, k, j, least)
+                if must_be_escaped(status, presence, k, j):
+                    term = escape_term(tree, samples, model, eps, k, j, least)
                     if term < least or found < 0:
                         found, least = j, term
             continue
-        depth = push_children(state, constants, k, node, depth, False, least)
+        depth = push_children(tree, samples, model, eps, k, node, depth, False, least)
     return found
 
 
 @kernel
-def push_children(state: Any, constants: Any, k: int, node: int, depth: int, beats: bool, reached: float) -> int:
+def push_children(
+    tree: Tree,
+    samples: Samples,
+    model: NoiseModel,
+    eps: FloatArray,
+    k: int,
+    node: int,
+    depth: int,
+    beats: bool,
+    reached: float,
+) -> int:
     """Put the children that may have something better on the stack, the more promising one on top."""
-    tree = state.tree
     left, right = 2 * node, 2 * node + 1
     if beats:
-        of_left = most_beaten(state, constants, k, left) if tree.standing[left] > 0 else -np.inf
-        of_right = most_beaten(state, constants, k, right) if tree.standing[right] > 0 else -np.inf
+        of_left = most_beaten(tree, samples, model, k, left) if tree.standing[left] > 0 else -np.inf
+        of_right = most_beaten(tree, samples, model, k, right) if tree.standing[right] > 0 else -np.inf
         first, last = (left, right) if of_left < of_right else (right, left)
         low, high = min(of_left, of_right), max(of_left, of_right)
         if low > reached:
@@ -436,8 +477,8 @@ def push_children(state: Any, constants: Any, k: int, node: int, depth: int, bea
             tree.stack[depth], tree.bounds[depth] = last, high
             depth += 1
         return depth
-    of_left = least_escape(state, constants, k, left) if tree.standing[left] > 0 else np.inf
-    of_right = least_escape(state, constants, k, right) if tree.standing[right] > 0 else np.inf
+    of_left = least_escape(tree, samples, model, eps, k, left) if tree.standing[left] > 0 else np.inf
+    of_right = least_escape(tree, samples, model, eps, k, right) if tree.standing[right] > 0 else np.inf
     first, last = (left, right) if of_left > of_right else (right, left)
     low, high = min(of_left, of_right), max(of_left, of_right)
     if high < reached:
@@ -450,32 +491,34 @@ def push_children(state: Any, constants: Any, k: int, node: int, depth: int, bea
 
 
 @short_kernel
-def can_beat(state: Any, k: int, j: int) -> bool:
+def can_beat(status: SmallInts, presence: SmallInts, k: int, j: int) -> bool:
     """Whether j may eliminate k."""
-    return j != k and state.status[j] != DOMINATED and is_there(state.presence[j])
+    return j != k and status[j] != DOMINATED and is_there(presence[j])
 
 
 @short_kernel
-def must_be_escaped(state: Any, k: int, j: int) -> bool:
+def must_be_escaped(status: SmallInts, presence: SmallInts, k: int, j: int) -> bool:
     """Whether k has to escape j."""
-    return j != k and state.status[j] != DOMINATED and state.presence[j] != GONE
+    return j != k and status[j] != DOMINATED and presence[j] != GONE
 
 
 @kernel
-def surely_escaped(state: Any, constants: Any, k: int, node: int, needed: float) -> bool:
+def surely_escaped(
+    tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, node: int, needed: float
+) -> bool:
     """Whether the evidence that k escapes reaches what is needed for every arm of a node, in one metric alone.
 
     A term of the e-value falls with the price, with the variances and with x (how unequal the deviations are), and
     rises with z: each is taken at the worst end of its range. `prepare` must have been called for k.
     """
-    tree, by_count, rhos = state.tree, constants.by_count, constants.rhos
-    for metric in range(state.means.shape[1]):
-        top, mean = tree.tops[node, metric], state.means[k, metric]
-        lead = mean + constants.eps[metric] - top
+    by_count, rhos = model.by_count, model.rhos
+    for metric in range(samples.means.shape[1]):
+        top, mean = tree.tops[node, metric], samples.means[k, metric]
+        lead = mean + eps[metric] - top
         fewest, most = tree.fewest[node, metric], tree.most[node, metric]
         quietest, noisiest = tree.quietest[node, metric], tree.noisiest[node, metric]
-        own_variance = variance_of(state, constants, k, metric)
-        known = constants.noise[metric] == SIGMA and fewest > 0.0 and state.counts[k, metric] > 0.0
+        own_variance = variance_of(samples, model, k, metric)
+        known = model.noise[metric] == SIGMA and fewest > 0.0 and samples.counts[k, metric] > 0.0
         certain = quietest == 0.0 or own_variance == 0.0
         if not known or certain or lead <= ROUNDING * (abs(mean) + abs(top)):
             continue
@@ -487,7 +530,7 @@ def surely_escaped(state: Any, constants: Any, k: int, node: int, needed: float)
             other = half_log - 0.5 * math.log(noisiest) - half_log_spread(by_count, rhos, fewest, metric, r)
             price = price_of(by_count, rhos, most, metric, r)
             x = max(abs(one), abs(other))
-            term = tree.own[metric, r, 0] - price + 0.5 * z * z + least_excess(constants.split_table, z, x)
+            term = tree.own[metric, r, 0] - price + 0.5 * z * z + least_excess(model.split_table, z, x)
             if term >= needed:
                 return True
     return False
