@@ -327,7 +327,7 @@ def test_tabular_evidence_leaves_the_pilot_out() -> None:
     assert isinstance(session.state, scout_tabular.ScoutState)
     for value in (7.0, 1.0, 3.0):
         session.add(2, [value, value])
-    assert session.state.pilot[2].tolist() == [7.0, 7.0]
+    assert session.state.pilots.first[2].tolist() == [7.0, 7.0]
     assert session.state.samples.counts[2].tolist() == [2.0, 2.0]
     assert session.state.samples.means[2].tolist() == [2.0, 2.0]
 

@@ -43,7 +43,7 @@ def test_a_study_begun_under_older_rules_is_judged_from_its_log(old: Path, name:
     }
     assert counts["told"] + counts["late"] - (0 if study.takes_unasked else counts["late"]) == shown["counts"]["told"]
     if study.takes_unasked:
-        assert "begun under the rules of version 1, judged by those of version 2, from its log" in str(table.guarantee)
+        assert "begun under the rules of version 1, judged by those of version 4, from its log" in str(table.guarantee)
     else:  # an algorithm that wants its own questions answered goes on as it was
         assert dict(zip(table.arms, table.verdicts, strict=True)) == shown["verdicts"]
         assert "begun under the rules of version 1" in str(table.guarantee)
@@ -108,7 +108,7 @@ def test_a_practical_study_of_before_is_judged_by_the_present_rule(tmp_path: Pat
         shown[key] for key in ("goal", "withdrawn", "counts")
     )
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
-    begun = "begun under the rules of version 2, judged by those of version 3, from its log"
+    begun = "begun under the rules of version 2, judged by those of version 4, from its log"
     assert (begun in str(table.guarantee)) == (shown["goal"] == "practical")
     for _ in range(3):
         if not study.done:

@@ -156,15 +156,16 @@ def test_champions_are_those_least_behind_the_leaders() -> None:
     leads = (means[leaders][:, None] - means[None]).min(axis=2) / 0.5
     gaps = np.maximum(0, leads.max(axis=0))
     expected = np.sort(np.sort(gaps)[: pilots.N_CHAMPIONS])
-    champions = state.champions[0].tolist()
+    champions = state.pilots.champions[0].tolist()
     assert len(set(champions)) == pilots.N_CHAMPIONS
     np.testing.assert_allclose(np.sort(gaps[champions]), expected, atol=1e-12)
     behind = np.maximum(0, ((means[champions][:, None] - means[None]).min(axis=2) / 0.5).max(axis=0))
     h = np.exp(-(behind**2) / 4)
     shares = 0.95 / K * 0.5 + 0.95 * 0.5 * h / h.sum()
     np.testing.assert_allclose(state.thresholds, -np.log(shares * 0.1), rtol=1e-9)
+    settled = (state.pilots, constants.sharing, constants.model.noise, constants.model.sigma)
     for k in (0, champions[0], 77):
-        given = [pilots.share_against(state, constants, j, k, j in champions) for j in range(K) if j != k]
+        given = [pilots.share_against(*settled, j, k, j in champions) for j in range(K) if j != k]
         assert sum(given) == pytest.approx(0.9)
 
 

@@ -102,7 +102,7 @@ def tabular_twin(case: Case, constants: scout_tabular.ScoutConstants, delta: flo
         scales=constants.model.rhos,
         weights=np.exp(constants.model.log_weights),
         rates=constants.model.rates,
-        by_pilot=constants.by_pilot,
+        by_pilot=constants.sharing.by_pilot,
         few=noise.FEW,
     )
 

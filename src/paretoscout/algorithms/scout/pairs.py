@@ -57,7 +57,7 @@ def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: in
     measured = (state.samples.counts[k] > 0.0) & (state.samples.counts[j] > 0.0)
     lead = np.where(measured, state.samples.means[j] - state.samples.means[k], np.nan)
     low, high = np.full(L, -np.inf), np.full(L, np.inf)
-    if not pilots_are_in(state, constants, k):  # no verdict on k before
+    if not pilots_are_in(state.pilots, constants.sharing, k):  # no verdict on k before
         return lead, low, high
     to_beat = state.thresholds[k] - math.log(shares_against(state, constants, k)[j])
     to_escape = needed_to_escape(state, constants, k, j)
@@ -90,7 +90,10 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
     as it is in the verdict, but never below what it would need if there were no others: so far it holds on its own.
     """
     L = len(constants.eps)
-    alone = float(state.thresholds[k] - scout_tabular.log_share_to_escape(state, constants, j))
+    alone = float(
+        state.thresholds[k]
+        - scout_tabular.log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
+    )
     needed = np.full(L, alone + math.log(L))
     if constants.e_values and L > 1:
         evidence = np.array(
@@ -106,9 +109,12 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
 
 def shares_against(state: ScoutState, constants: ScoutConstants, k: int) -> FloatArray:
     """Return the weight of each arm in the sum that eliminates k (`scout_tabular.against`)."""
-    state = state._replace(norms=state.norms.copy())  # a cache of the state, which is left as it is
-    champions = set(state.champions[constants.entered[k]].tolist())
-    shares = [share_against(state, constants, j, k, j in champions) if j != k else 0.0 for j in range(len(state.pulls))]
+    pilots = state.pilots._replace(norms=state.pilots.norms.copy())  # a cache of the state, which is left as it is
+    model, champions = constants.model, set(pilots.champions[constants.sharing.entered[k]].tolist())
+    shares = [
+        share_against(pilots, constants.sharing, model.noise, model.sigma, j, k, j in champions) if j != k else 0.0
+        for j in range(len(state.pulls))
+    ]
     return np.array(shares)
 
 

@@ -110,7 +110,7 @@ def look_again(state: RobustScoutState, constants: RobustScoutConstants, k: int)
         scout_linear.look_again(linear, constants.linear, k)
     elif linear.rival[k] >= 0:
         j = linear.rival[k]
-        beaten = scout_tabular.beats(tabular, constants.tabular, k, j)
+        beaten = scout_tabular.beats(tabular.samples, constants.tabular.model, k, j)
         progress = max(beaten, scout_tabular.escapes(tabular, constants.tabular, k, j))
         linear.progress[k] = progress + constants.linear.threshold - tabular.thresholds[k]
 
@@ -209,7 +209,7 @@ def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k
     lead = constants.linear.threshold - tabular.thresholds[k]
     best, beaten, escaped = tabular.best[k], -np.inf, -np.inf
     if best >= 0 and linear.status[best] != DOMINATED:
-        beaten = scout_tabular.beats(tabular, constants.tabular, k, best)
+        beaten = scout_tabular.beats(tabular.samples, constants.tabular.model, k, best)
     if j >= 0:
         escaped = scout_tabular.escapes(tabular, constants.tabular, k, j)
     if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or beaten > escaped):

@@ -47,6 +47,8 @@ from .pilots import (
     BUDGET_BY_PILOT,
     BY_PILOT,
     N_CHAMPIONS,
+    Pilots,
+    Sharing,
     count_unpiloted,
     directions,
     list_if_few,
@@ -111,18 +113,12 @@ FIRST, LAST = -1e12, 1e12
 
 class ScoutConstants(NamedTuple):
     eps: FloatArray  # (L,)
-    delta: float
     model: NoiseModel
-    usual: FloatArray  # (L,) the median sigma
+    sharing: Sharing
     noisiest: FloatArray  # (L,) the largest squared sigma
     e_values: bool  # whether the evidence of all metrics may be added up; p-values may not
-    by_pilot: float  # how much of the evidence is shared by the pilots; 0: there are none
     first_pulls: int  # samples of each arm before there is anything to compare
     cost: FloatArray  # (K,) of a sample, on average 1
-    directions: FloatArray  # (64, L) in which champions lead
-    entered: IntArray  # (K,) with which addition the arm came
-    companions: FloatArray  # (A,) how many arms came with each addition
-    shares: FloatArray  # (A,) what of delta each of these has, if all have the same
     regret_weight: float
     no_ticket: FloatArray = NO_TICKET
 
@@ -130,11 +126,7 @@ class ScoutConstants(NamedTuple):
 class ScoutState(NamedTuple):
     presence: SmallInts  # (K,) whether the arm is there
     pulls: IntArray  # (K,) samples taken of each arm
-    pilot: FloatArray  # (K, L) the first observation of each arm and metric: no evidence; NaN: there is none
-    unpiloted: IntArray  # (A, 2) arms of each addition without pilots: those that are there, and all
-    pilot_scale: FloatArray  # (A, L) how much the pilots differ of all that came no later
-    champions: SmallInts  # (A, C) those who lead in the pilots among all that came no later; -1: no more
-    norms: FloatArray  # (K,) by which shares by pilots are divided; NaN: not worked out yet
+    pilots: Pilots
     thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
     samples: Samples  # all but the pilots
     best: SmallInts  # (K,) who beats the arm most clearly, as of the last look; -1: nobody
@@ -197,7 +189,6 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
     shares[setup.entered] = shares_of(setup.entered)
     constants = ScoutConstants(
         eps=setup.eps.copy(),
-        delta=setup.delta,
         model=NoiseModel(
             noise=noise.astype(np.int64),
             sigma=sigma,
@@ -211,27 +202,32 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
             by_count=prices_by_count(rhos),
             split_table=split_table(),
         ),
-        usual=usual,
+        sharing=Sharing(
+            delta=setup.delta,
+            by_pilot=BY_PILOT if pilots else 0.0,
+            usual=usual,
+            directions=directions(L),
+            entered=setup.entered.copy(),
+            companions=companions.astype(float),
+            even=shares,
+        ),
         noisiest=sigma.max(axis=0) ** 2,
         e_values=not unknown,
-        by_pilot=BY_PILOT if pilots else 0.0,
         first_pulls=1 + pilots + unknown if first else 0,
         cost=setup.cost / setup.cost.mean(),
-        directions=directions(L),
-        entered=setup.entered.copy(),
-        companions=companions.astype(float),
-        shares=shares,
         regret_weight=regret_weight,
     )
     thresholds = -np.log(shares[setup.entered] * setup.delta)
     state = ScoutState(
         presence=np.full(K, PRESENT, np.int8),
         pulls=np.zeros(K, np.int64),
-        pilot=np.full((K, L), np.nan),
-        unpiloted=np.zeros((n_additions, 2), np.int64),
-        pilot_scale=np.zeros((n_additions, L)),
-        champions=np.full((n_additions, min(K, N_CHAMPIONS)), -1, np.int32),
-        norms=np.full(K, np.nan),
+        pilots=Pilots(
+            first=np.full((K, L), np.nan),
+            unpiloted=np.zeros((n_additions, 2), np.int64),
+            scale=np.zeros((n_additions, L)),
+            champions=np.full((n_additions, min(K, N_CHAMPIONS)), -1, np.int32),
+            norms=np.full(K, np.nan),
+        ),
         thresholds=thresholds - (math.log(1.0 - BUDGET_BY_PILOT) if pilots else 0.0),
         samples=Samples(
             counts=np.zeros((K, L)),
@@ -258,10 +254,10 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
         tree=empty_tree(K, L, R),
         counters=np.array([0, K, K, 0, 0, 0, 0, 0, -1, -1, 0], np.int64),
     )
-    count_unpiloted(state, constants)
+    count_unpiloted(state.pilots, constants.sharing, state.presence)
     if not pilots:
         for addition in range(n_additions):
-            list_if_few(state, constants, addition)
+            list_if_few(state.pilots, constants.sharing, addition)
     return state, constants
 
 
@@ -302,36 +298,36 @@ def rival_of(state: ScoutState, k: int) -> int:
 @kernel
 def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
-    n = least_count(state, arm) + pending[arm]
+    n = least_count(state.samples.counts, arm) + pending[arm]
     if n == 0.0:
         return np.inf
     cost = cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
-    return noisiness(constants, arm) / (n * (n + 1.0) * cost)
+    return noisiness(constants.model.sigma, constants.noisiest, arm) / (n * (n + 1.0) * cost)
 
 
 @kernel
-def least_count(state: ScoutState, arm: int) -> float:
+def least_count(counts: FloatArray, arm: int) -> float:
     """Observations of the metric that has the fewest."""
     n = np.inf
-    for metric in range(state.samples.counts.shape[1]):
-        n = min(n, state.samples.counts[arm, metric])
+    for metric in range(counts.shape[1]):
+        n = min(n, counts[arm, metric])
     return n
 
 
 @kernel
-def noisiness(constants: ScoutConstants, arm: int) -> float:
+def noisiness(sigma: FloatArray, noisiest: FloatArray, arm: int) -> float:
     """Squared sigma over that of the noisiest arm, on average over the metrics."""
-    L, total = constants.eps.shape[0], 0.0
+    L, total = sigma.shape[1], 0.0
     for metric in range(L):
-        largest = constants.noisiest[metric]
-        total += constants.model.sigma[arm, metric] ** 2 / largest if largest > 0.0 else 1.0
+        largest = noisiest[metric]
+        total += sigma[arm, metric] ** 2 / largest if largest > 0.0 else 1.0
     return total / L
 
 
 @kernel
 def batch_of(state: ScoutState, arm: int, k: int) -> int:
     """How many times in a row an arm is measured for k."""
-    n, progress = least_count(state, arm), state.keys[k] + state.thresholds[k]
+    n, progress = least_count(state.samples.counts, arm), state.keys[k] + state.thresholds[k]
     batch = BATCH * n
     if progress > 0.0:
         batch = min(batch, BATCH_OF_LACKING * n * (state.thresholds[k] / progress - 1.0))
@@ -374,9 +370,17 @@ def update(
     for metric in range(outcome.shape[0]):
         if observed[metric]:
             enough = note_value(state.samples.seen, state.samples.n_seen, metric, outcome[metric]) or enough
-            if constants.by_pilot > 0.0 and math.isnan(state.pilot[arm, metric]):
-                state.pilot[arm, metric] = outcome[metric]
-                note_pilot(state, constants, arm)
+            if constants.sharing.by_pilot > 0.0 and math.isnan(state.pilots.first[arm, metric]):
+                state.pilots.first[arm, metric] = outcome[metric]
+                note_pilot(
+                    state.pilots,
+                    constants.sharing,
+                    constants.model.noise,
+                    constants.model.sigma,
+                    state.presence,
+                    state.thresholds,
+                    arm,
+                )
             else:
                 count_in(state.samples, constants.model, arm, metric, outcome[metric])
                 changed = True
@@ -494,7 +498,7 @@ def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     state.gaps[k] = 0.0
     if best >= 0:
         state.gaps[k] = margin(best, k, state.samples.means)
-        beaten, escaped = beats(state, constants, k, best), escapes(state, constants, k, best)
+        beaten, escaped = beats(state.samples, constants.model, k, best), escapes(state, constants, k, best)
     if not (best >= 0 and beaten >= TELLING * threshold and escaped < min(beaten, threshold)):
         worst = find_worst(
             state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, state.worst[k]
@@ -508,8 +512,12 @@ def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
         escaped = escapes(state, constants, k, worst) if worst >= 0 else np.inf
     route = BEATEN if best >= 0 and beaten > escaped else ESCAPES
     if best >= 0 and worst >= 0 and max(beaten, escaped) < TELLING * threshold:
-        lacks_to_be_beaten = lacking(state, constants, k, best, BEATEN)
-        route = BEATEN if lacks_to_be_beaten < lacking(state, constants, k, worst, ESCAPES) else ESCAPES
+        lacks_to_be_beaten = lacking(state.samples, constants.model, constants.eps, threshold, k, best, BEATEN)
+        route = (
+            BEATEN
+            if lacks_to_be_beaten < lacking(state.samples, constants.model, constants.eps, threshold, k, worst, ESCAPES)
+            else ESCAPES
+        )
     state.route[k] = route
     state.marks[k] = mark_of(state, k)
     key = key_of(state, constants, k, beaten if route == BEATEN else escaped)
@@ -536,12 +544,12 @@ def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float
 
 
 @kernel
-def beats(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+def beats(samples: Samples, model: NoiseModel, k: int, j: int) -> float:
     """Log evidence that j is better than k in every metric, to rank by."""
     least = np.inf
-    for metric in range(state.samples.means.shape[1]):
-        lead = state.samples.means[j, metric] - state.samples.means[k, metric]
-        least = min(least, ranked_evidence(state.samples, constants.model, j, k, metric, lead))
+    for metric in range(samples.means.shape[1]):
+        lead = samples.means[j, metric] - samples.means[k, metric]
+        least = min(least, ranked_evidence(samples, model, j, k, metric, lead))
     return least
 
 
@@ -552,32 +560,34 @@ def escapes(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> flo
     for metric in range(state.samples.means.shape[1]):
         lead = state.samples.means[k, metric] + constants.eps[metric] - state.samples.means[j, metric]
         most = max(most, ranked_evidence(state.samples, constants.model, k, j, metric, lead))
-    return most + log_share_to_escape(state, constants, j)
+    return most + log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
 
 
 @kernel
-def log_share_to_escape(state: ScoutState, constants: ScoutConstants, j: int) -> float:
+def log_share_to_escape(presence: SmallInts, thresholds: FloatArray, delta: float, j: int) -> float:
     """What it takes off the evidence that j is the one to be escaped."""
-    if state.presence[j] == DOUBTFUL:
-        return math.log(RESERVE) - state.thresholds[j] - math.log(constants.delta)
+    if presence[j] == DOUBTFUL:
+        return math.log(RESERVE) - thresholds[j] - math.log(delta)
     return math.log(TO_ESCAPE)
 
 
 @kernel
-def lacking(state: ScoutState, constants: ScoutConstants, k: int, j: int, route: int) -> float:
+def lacking(
+    samples: Samples, model: NoiseModel, eps: FloatArray, threshold: float, k: int, j: int, route: int
+) -> float:
     """How many samples the pair seems to lack for a verdict on k, if it differs a little more than it looks."""
-    needed = 2.0 * (state.thresholds[k] + PRICE)
+    needed = 2.0 * (threshold + PRICE)
     times = 0.0 if route == BEATEN else np.inf  # by which factor samples of both must grow
-    for metric in range(state.samples.means.shape[1]):
-        lead = state.samples.means[j, metric] - state.samples.means[k, metric]
+    for metric in range(samples.means.shape[1]):
+        lead = samples.means[j, metric] - samples.means[k, metric]
         if route == ESCAPES:
-            lead = constants.eps[metric] - lead
-        square = variance_of(state.samples, constants.model, k, metric) / max(1.0, state.samples.counts[k, metric])
-        square += variance_of(state.samples, constants.model, j, metric) / max(1.0, state.samples.counts[j, metric])
+            lead = eps[metric] - lead
+        square = variance_of(samples, model, k, metric) / max(1.0, samples.counts[k, metric])
+        square += variance_of(samples, model, j, metric) / max(1.0, samples.counts[j, metric])
         hoped = max(0.0, lead) + HOPE * math.sqrt(square)
         grows = needed * square / (hoped * hoped) if hoped > 0.0 else np.inf
         times = max(times, grows) if route == BEATEN else min(times, grows)
-    n_k, n_j = max(1.0, least_count(state, k)), max(1.0, least_count(state, j))
+    n_k, n_j = max(1.0, least_count(samples.counts, k)), max(1.0, least_count(samples.counts, j))
     return (times - 1.0) * n_k * n_j / (n_k + n_j)
 
 
@@ -607,7 +617,7 @@ def decide(state: ScoutState, constants: ScoutConstants, k: int, beaten: float, 
 @kernel
 def lacks_against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """What evidence lacks for eliminating k; infinite where nothing may be said."""
-    if state.best[k] < 0 or not pilots_are_in(state, constants, k):
+    if state.best[k] < 0 or not pilots_are_in(state.pilots, constants.sharing, k):
         return np.inf
     return state.thresholds[k] - against(state, constants, k)
 
@@ -615,7 +625,7 @@ def lacks_against(state: ScoutState, constants: ScoutConstants, k: int) -> float
 @kernel
 def lacks_in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """What evidence lacks for accepting k; infinite where nothing may be said."""
-    if not is_there(state.presence[k]) or not pilots_are_in(state, constants, k):
+    if not is_there(state.presence[k]) or not pilots_are_in(state.pilots, constants.sharing, k):
         return np.inf
     return state.thresholds[k] - in_favour(state, constants, k)
 
@@ -646,9 +656,9 @@ def take_out(state: ScoutState, k: int) -> None:
 
 
 @kernel
-def joined(constants: ScoutConstants, a: float, b: float) -> float:
+def joined(e_values: bool, a: float, b: float) -> float:
     """Log evidence of two hypotheses together: e-values may be added, of p-values the better one counts."""
-    return log_sum(a, b) if constants.e_values else max(a, b)
+    return log_sum(a, b) if e_values else max(a, b)
 
 
 @kernel
@@ -658,21 +668,21 @@ def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process. Summed
     over the champions and the one that beats k most clearly: leaving terms out makes the sum smaller.
     """
-    came, best, last = constants.entered[k], state.best[k], state.champions.shape[0] - 1
+    came, best, last = constants.sharing.entered[k], state.best[k], state.pilots.champions.shape[0] - 1
     total, summed = -np.inf, False
-    for i in range(state.champions.shape[1]):
-        j = state.champions[came, i]
+    for i in range(state.pilots.champions.shape[1]):
+        j = state.pilots.champions[came, i]
         if j < 0:
             break
         summed = summed or j == best
-        total = joined(constants, total, term_against(state, constants, k, j, True, total))
-    for i in range(state.champions.shape[1] if last > came else 0):  # those who came later
-        j = state.champions[last, i]
-        if j >= 0 and constants.entered[j] > came:
+        total = joined(constants.e_values, total, term_against(state, constants, k, j, True, total))
+    for i in range(state.pilots.champions.shape[1] if last > came else 0):  # those who came later
+        j = state.pilots.champions[last, i]
+        if j >= 0 and constants.sharing.entered[j] > came:
             summed = summed or j == best
-            total = joined(constants, total, term_against(state, constants, k, j, False, total))
+            total = joined(constants.e_values, total, term_against(state, constants, k, j, False, total))
     if best >= 0 and not summed:
-        total = joined(constants, total, term_against(state, constants, k, best, False, -np.inf))
+        total = joined(constants.e_values, total, term_against(state, constants, k, best, False, -np.inf))
     return total
 
 
@@ -685,7 +695,9 @@ def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, l
     for metric in range(L):
         if state.samples.means[j, metric] <= state.samples.means[k, metric]:
             return -np.inf
-    log_share = math.log(share_against(state, constants, j, k, leads))
+    log_share = math.log(
+        share_against(state.pilots, constants.sharing, constants.model.noise, constants.model.sigma, j, k, leads)
+    )
     needed = max(total, state.thresholds[k]) - NO_DIFFERENCE
     evidence = np.inf
     for metric in range(L):
@@ -716,8 +728,12 @@ def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> floa
     for metric in range(state.samples.means.shape[1]):
         evidence = pair_evidence(state.samples, constants.model, k, j, metric, constants.eps[metric])
         if evidence > 0.0:  # below, it may be a mere bound
-            total = joined(constants, total, evidence)
-    return total - math.log(state.samples.means.shape[1]) + log_share_to_escape(state, constants, j)
+            total = joined(constants.e_values, total, evidence)
+    return (
+        total
+        - math.log(state.samples.means.shape[1])
+        + log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
+    )
 
 
 @kernel
@@ -775,7 +791,7 @@ def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
         if is_there(state.presence[k]):
             counters[N_THERE] += 1
             counters[N_UNDECIDED] = push(state.heap, state.position, state.keys, k, counters[N_UNDECIDED])
-    count_unpiloted(state, constants)
+    count_unpiloted(state.pilots, constants.sharing, state.presence)
     advance_cursor(state, constants)
     renew_tree(state, constants)
     for k in range(K):
