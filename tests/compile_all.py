@@ -16,16 +16,26 @@ from paretoscout.errors import InvalidInput, NotSupported
 from paretoscout.session import Session
 from paretoscout.simulation.replicates import Simulation
 
-
-def states_of(settings: Settings) -> tuple[str, ...]:
-    """The classes of state of an algorithm: those that share them share their kernels."""
-    return tuple(kernels.state.__name__ for kernels in resolve(settings)[0].kernels)
+#: The classes of state of algorithms that share them, the model they are told, and whether there are contexts.
+Group = tuple[tuple[str, ...], str | None, bool]
 
 
-def compile_kernels(states: tuple[str, ...]) -> None:
-    """Compile simulation and session of all algorithms with these states, with and without contexts."""
+def group_of(settings: Settings, contexts: bool) -> Group:
+    """What an algorithm shares its kernels by."""
+    states = tuple(kernels.state.__name__ for kernels in resolve(settings)[0].kernels)
+    return states, getattr(settings, "model", None), contexts
+
+
+def turn(group: Group) -> int:
+    """When to compile a group: what takes longest first, what is made of others last."""
+    states, model, _ = group
+    return 2 if model == "robust" else 0 if "ScoutState" in states else 1
+
+
+def compile_kernels(group: Group) -> None:
+    """Compile simulation and session of all algorithms of a group."""
     for settings in CONTENDERS.values():
-        for problem in (EASY, LINEAR) if states_of(settings) == states else ():
+        for problem in (LINEAR if group[-1] else EASY,) if group_of(settings, group[-1]) == group else ():
             asked: dict[str, Any] = {"eps": 0.1, "delta": 0.1, "seed": 0, "max_samples": None, **plan(settings)}
             with suppress(InvalidInput, NotSupported):  # it is not made for this problem
                 run = Simulation(resolve(settings)[0], settings, suited(problem, settings), **asked)
@@ -37,4 +47,5 @@ def compile_kernels(states: tuple[str, ...]) -> None:
 
 if __name__ == "__main__":
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(compile_kernels, dict.fromkeys(map(states_of, CONTENDERS.values()))))
+        groups = {group_of(settings, contexts) for settings in CONTENDERS.values() for contexts in (False, True)}
+        list(pool.map(compile_kernels, sorted(groups, key=lambda group: (turn(group), str(group)))))

@@ -34,7 +34,7 @@ def test_nobody_is_on_the_front_of_one_and_dominated_by_the_other(sigma: str) ->
         table = made_up(seed)
         rows = ps.analyze(table, "option", METRICS, delta=DELTA)
         problem = ps.problems.table(table, "option", METRICS, sigma=sigma)
-        *_, drawn = watch(problem, delta=DELTA, seed=seed, max_samples=3_000)
+        *_, drawn = watch(problem, delta=DELTA, seed=seed, max_samples=6_000)
         assert drawn.arms == rows.arms
         for pair in zip(rows.verdicts, drawn.verdicts, strict=True):
             assert set(pair) != {"front", "dominated"}

@@ -30,11 +30,14 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_study_begun_under_older_rules_is_judged_from_its_log(old: Path, name: str) -> None:
-    """Nothing is lost; a verdict stays as it was, or is open again where the present rules ask for more evidence."""
+    """Nothing is lost; a verdict stays as it was, or is open again where the present rules ask for more evidence.
+
+    What was open may be decided, where they ask for less.
+    """
     study, shown = Study.load(name, old), SHOWN[name]
     table = study.verdicts()
     for arm, verdict in zip(table.arms, table.verdicts, strict=True):
-        assert verdict in (shown["verdicts"][arm], "undecided")
+        assert verdict in (shown["verdicts"][arm], "undecided") or shown["verdicts"][arm] == "undecided"
     assert len(list(study.observations())) == shown["observations"]
     assert study.withdrawn == shown["withdrawn"]
     counts = study.counts()
@@ -43,7 +46,9 @@ def test_a_study_begun_under_older_rules_is_judged_from_its_log(old: Path, name:
     }
     assert counts["told"] + counts["late"] - (0 if study.takes_unasked else counts["late"]) == shown["counts"]["told"]
     if study.takes_unasked:
-        assert "begun under the rules of version 1, judged by those of version 4, from its log" in str(table.guarantee)
+        present = 4 if study.spec.algorithm == "scout" else 2
+        begun = f"begun under the rules of version 1, judged by those of version {present}, from its log"
+        assert begun in str(table.guarantee)
     else:  # an algorithm that wants its own questions answered goes on as it was
         assert dict(zip(table.arms, table.verdicts, strict=True)) == shown["verdicts"]
         assert "begun under the rules of version 1" in str(table.guarantee)
@@ -84,11 +89,19 @@ def test_a_study_of_settings_without_a_statement_is_what_it_was(tmp_path: Path, 
     study = Study.load(name, path)
     assert json.loads(study.storage.spec(name))["format"] == 2
     table = study.verdicts()
-    assert dict(zip(table.arms, table.verdicts, strict=True)) == shown["verdicts"]
-    assert str(table.guarantee) == shown["guarantee"]
+    guarantee = str(table.guarantee)
     assert (study.withdrawn, study.counts()) == (shown["withdrawn"], shown["counts"])
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
-    np.testing.assert_allclose(table.radii, shown["radii"], rtol=1e-12)
+    if study.spec.algorithm == "scout":  # its shares of delta are others since
+        begun = "; begun under the rules of version 2, judged by those of version 4, from its log"
+        assert begun in guarantee
+        guarantee = guarantee.replace(begun, "")
+        for arm, verdict in zip(table.arms, table.verdicts, strict=True):
+            assert verdict in (shown["verdicts"][arm], "undecided") or shown["verdicts"][arm] == "undecided"
+    else:
+        assert dict(zip(table.arms, table.verdicts, strict=True)) == shown["verdicts"]
+        np.testing.assert_allclose(table.radii, shown["radii"], rtol=1e-12)
+    assert guarantee == shown["guarantee"]
 
 
 #: Of the version before practical verdicts had their present rule, by name.
@@ -109,7 +122,7 @@ def test_a_practical_study_of_before_is_judged_by_the_present_rule(tmp_path: Pat
     )
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
     begun = "begun under the rules of version 2, judged by those of version 4, from its log"
-    assert (begun in str(table.guarantee)) == (shown["goal"] == "practical")
+    assert begun in str(table.guarantee)
     for _ in range(3):
         if not study.done:
             study.tell(study.ask(), dict.fromkeys(study.spec.columns, 1.0))

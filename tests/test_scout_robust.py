@@ -201,7 +201,7 @@ def test_evidence_of_misfit_is_the_minimum_over_all_parameters(seed: int, misfit
     scout_linear.refresh(state.linear, constants.linear)
     got = scout_robust.evidence_of_misfit(state, constants, 0)
     n, rho = state.linear.pulls.astype(float), scout_robust.FIT_SCALE
-    X_used, averages = constants.linear.contexts, state.tabular.means[:, 0]
+    X_used, averages = constants.linear.contexts, state.tabular.samples.means[:, 0]
 
     def cost(theta: np.ndarray) -> float:
         excess = np.maximum(np.abs(averages - X_used @ theta) - misfit, 0.0)

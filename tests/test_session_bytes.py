@@ -100,9 +100,18 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
     ),
     ("pfiwr", {"explored": 2**53}),
     ("pfiwr", {"explored": -1}),
-    ("scout, noise unknown", {"n_seen": 6, "presence": [0, 1, 2, 3], "counters": [0, 0, 0]}),
-    ("scout, tabular", {"n_seen": 6, "best": -1, "worst": -1, "presence": 3, "counters": [2**53, 4, 0]}),
-    ("scout, robust", {"linear.presence": [3, 2, 1, 0], "tabular.n_seen": 6, "linear.counters": [2**53, 0, 0]}),
+    ("scout, noise unknown", {"samples.n_seen": 6, "presence": [0, 1, 2, 3], "counters": 0}),
+    (
+        "scout, tabular",
+        {
+            "samples.n_seen": 6,
+            "best": -1,
+            "worst": -1,
+            "presence": 3,
+            "counters": [2**53, 4, 4, 0, 0, 0, 0, 0, 3, 3, 0],
+        },
+    ),
+    ("scout, robust", {"linear.presence": [3, 2, 1, 0], "tabular.samples.n_seen": 6, "linear.counters": 0}),
 ]
 
 

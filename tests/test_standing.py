@@ -358,7 +358,7 @@ def test_a_study_that_is_done_asks_for_nothing_more() -> None:
     rng = np.random.default_rng(4)
     while not study.done:
         trial = study.ask()
-        x, y = (1.0 if trial.arm == "a" else 1.3) + 0.2 * rng.standard_normal(2)
+        x, y = (1.0 if trial.arm == "a" else 1.25) + 0.2 * rng.standard_normal(2)
         study.tell(trial, {"x": x, "y": y})
     assert not algorithm_is_done(study)
     with pytest.raises(NotSupported, match="the study is done"):

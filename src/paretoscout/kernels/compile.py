@@ -36,8 +36,8 @@ KERNEL_FOLDERS = ("kernels", "algorithms", "environments", "simulation")
 PACKAGE = __name__.partition(".")[0]
 
 #: `error_model="numpy"`: dividing by zero gives inf, compiled or not. Never `fastmath`: it makes isnan
-#: false and reorders sums, so that compiled and uncompiled runs would part ways.
-FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+#: false and reorders sums, so that compiled and uncompiled runs would part ways. Nobody calls kernels from C.
+FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
 NO_COUNTING: Any = {"_nrt": False}
 
 

@@ -47,7 +47,7 @@ from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
 from .guards import Guards
 from .rows import as_array, completed
-from .spec import RULES, StudySpec
+from .spec import RULES, RULES_OF_ALL, RULES_OF_PRACTICAL, StudySpec
 from .tally import Tally
 
 #: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
@@ -410,9 +410,10 @@ class Replica:
             notes.append(f"about measurements {others}")
         if spec.order == "told":
             notes.append("how long a measurement takes has nothing to do with its outcome")
-        if spec.rules < RULES:
+        of_others = RULES_OF_PRACTICAL if spec.practical else RULES_OF_ALL
+        if spec.rules < (present := RULES if spec.algorithm == "scout" else of_others):
             how = "late outcomes count, as" if self._late_counts else "judged by those of"
-            whose = "then" if self._late_counts else f"version {RULES}, from its log"
+            whose = "then" if self._late_counts else f"version {present}, from its log"
             notes.append(f"begun under the rules of version {spec.rules}, {how} {whose}")
         return notes
 
