@@ -100,7 +100,7 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
     ),
     ("pfiwr", {"explored": 2**53}),
     ("pfiwr", {"explored": -1}),
-    ("scout, noise unknown", {"samples.n_seen": 6, "presence": [0, 1, 2, 3], "counters": 0}),
+    ("scout, noise unknown", {"n_seen": 6, "presence": [0, 1, 2, 3], "counters": 0}),
     (
         "scout, tabular",
         {
