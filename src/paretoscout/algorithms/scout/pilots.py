@@ -129,7 +129,7 @@ def settle(
         if sharing.entered[k] == addition:
             by_pilot = BUDGET_BY_PILOT * sharing.companions[addition] * pilots.norms[k] / total
             thresholds[k] = even_threshold(sharing, addition) - math.log(1.0 - BUDGET_BY_PILOT + by_pilot)
-            pilots.norms[k] = np.nan
+        pilots.norms[k] = np.nan  # those of others were overwritten too
 
 
 @kernel

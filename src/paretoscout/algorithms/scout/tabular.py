@@ -585,7 +585,9 @@ def lacking(
         square = variance_of(samples, model, k, metric) / max(1.0, samples.counts[k, metric])
         square += variance_of(samples, model, j, metric) / max(1.0, samples.counts[j, metric])
         hoped = max(0.0, lead) + HOPE * math.sqrt(square)
-        grows = needed * square / (hoped * hoped) if hoped > 0.0 else np.inf
+        grows = needed if square == np.inf else np.inf
+        if 0.0 < hoped < np.inf:
+            grows = needed * square / (hoped * hoped)
         times = max(times, grows) if route == BEATEN else min(times, grows)
     n_k, n_j = max(1.0, least_count(samples.counts, k)), max(1.0, least_count(samples.counts, j))
     return (times - 1.0) * n_k * n_j / (n_k + n_j)

@@ -293,15 +293,23 @@ def largest_term(
     largest, half_square = -np.inf, 0.5 * max(0.0, lead) ** 2
     for r in range(rhos.shape[1]):
         spread = own[metric, r, 1] + variance * spread_of(by_count, rhos, n_known, metric, r)
-        exponent = half_square / spread if half_square > 0.0 else 0.0
-        if model.noise[metric] == NORMAL and exponent < np.inf:  # few samples do not tell the scale of the noise
+        exponent = times(half_square, spread)
+        if model.noise[metric] == NORMAL and 0.0 < exponent < np.inf:  # few samples do not tell the scale of the noise
             half_n = 0.5 * min(samples.counts[k, metric], n_known)
             exponent = half_n * math.log1p(exponent / half_n)
         largest = max(largest, own[metric, r, 0] - price_of(by_count, rhos, n_paid, metric, r) + exponent)
     if lead < 0.0:  # below what no lead says by as much as a lead is above it
         spread = own[metric, 0, 1] + variance * spread_of(by_count, rhos, n_known, metric, 0)
-        largest -= 0.5 * lead * lead / spread
+        largest -= times(0.5 * lead * lead, spread)
     return largest
+
+
+@short_kernel
+def times(square: float, spread: float) -> float:
+    """How many times a spread goes into a square: not at all if nothing is known, any number of times if all is."""
+    if square == 0.0 or spread == np.inf:
+        return 0.0
+    return square / spread if spread > 0.0 else np.inf
 
 
 @kernel
