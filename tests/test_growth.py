@@ -68,9 +68,9 @@ def test_a_long_one_is_left_out() -> None:
 def test_a_call_and_a_run_are_measured() -> None:
     [call] = growth.measure(Instance("pareto_front", "K", 50, 8, 2), 0.05)
     assert call["cost"] == CALL
-    assert 0.0 < call["seconds"] < 1.0
+    assert call["seconds"] > 0.0
     sample, answer = growth.measure(Instance("multi-pfi", "K", 10, 8, 2), 0.5)
-    assert 0.1 < sample["ratio"] < 10.0  # it is its own yardstick, on other arms
+    assert sample["ratio"] > 0.0
     assert answer["seconds"] > sample["seconds"]
     late = growth.measure(Instance("multi-pfi", "K", 10, 8, 2), 0.0)[1]
     assert late["skipped"].startswith("no answer after")

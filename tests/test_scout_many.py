@@ -220,7 +220,7 @@ def test_two_arms_that_nearly_tie_do_not_absorb_all_samples() -> None:
 @pytest.mark.skipif(UNCOMPILED, reason="too slow uncompiled")
 @pytest.mark.parametrize("K", [500, 2000])
 def test_a_front_of_all_arms(K: int) -> None:
-    """Each arm is accepted without looking at each other one."""
+    """All of them are accepted, also where groups of them are escaped at once."""
     angle = (np.arange(K) + 0.5) / K * np.pi / 2
     problem = ps.problems.gaussian(np.column_stack([np.cos(angle), np.sin(angle)]), sigma=0.2)
     result = ps.simulate(problem, Scout(regret_weight=0.0), eps=0.2, replicates=1)
