@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -523,6 +524,19 @@ def test_names_without_room_are_counted() -> None:
     assert 0 < named <= 40
     assert f"No room for {300 - named} more names." in below(figure)
     assert apart(figure)
+
+
+def test_a_crowd_is_dots_by_samples_and_only_others_are_named() -> None:
+    """More than 400 options: no intervals and no names of dominated ones, but how often they were measured."""
+    points = np.vstack([[[3.0, 9.0], [9.0, 3.0]], np.random.default_rng(1).normal(size=(600, 2))])
+    shown = table(points, "fu" + "d" * 600, two(), 0.5)
+    figure = plots.front(replace(shown, counts=np.array([50, 60] + [2] * 500 + [200] * 100)))
+    assert len(rectangles(figure)) == 2
+    assert "No room" not in below(figure)
+    entries = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert entries == ["dominated: below 10 samples", "100 to 999", "front", "undecided"]
+    drawn = [len(dots.get_offsets()) for dots in figure.axes[0].collections if len(dots.get_offsets()) > 1]
+    assert sorted(drawn) == [100, 500]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,10 @@ LOG_RELATIVE, LOG_LINEAR = 10.0, 20.0
 #: An interval that reaches further than this share of the distance between all estimates may go beyond the picture.
 WIDEST = 0.4
 LEFT_EARLY = "Options that left early show values of an earlier time than the others."
+
+
+#: Of more options, those that are dominated are dots without names and intervals.
+CROWD = 400
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,12 @@ class Box:
     low: tuple[float, ...]  # infinite: that end is not known
     high: tuple[float, ...]
     known: bool = True  # False: of a shown metric, there is no interval yet
+    count: int = 0  # samples
+
+    @property
+    def dot(self) -> Box:
+        """The same without its intervals."""
+        return replace(self, low=self.centre, high=self.centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +138,11 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
     told = [[estimates[metric.name] for metric in metrics] for estimates in known]
     boxes = [
         box
-        for arm, verdict, estimates in zip(table.arms, table.verdicts, told, strict=True)
-        if (box := _box(arm, verdict, estimates)) is not None
+        for arm, verdict, estimates, count in zip(table.arms, table.verdicts, told, table.counts.tolist(), strict=True)
+        if (box := _box(arm, verdict, estimates, count)) is not None
     ]
+    if len(shown) == 2 and len(boxes) > CROWD:
+        boxes = [box.dot if box.verdict == "dominated" else box for box in boxes]
     axes = tuple(
         _axis(metric, *(np.array([getattr(box, end)[i] for box in boxes]) for end in ("centre", "low", "high")))
         for i, metric in enumerate(metrics)
@@ -161,16 +173,16 @@ def answer(verdicts: Sequence[str]) -> str:
     ('2 options, none is decided yet', 'None of 2 options is on the front yet, 1 is undecided')
     """
     counted, n = Counter(verdicts), len(verdicts)
-    options = f"{n} option{'s' if n > 1 else ''}"
+    options = f"{n:,} option{'s' if n > 1 else ''}"
     found, left, same = counted["front"], counted["undecided"], counted["same"]
     if left == n:
         return f"{options}, {'none is' if n > 1 else 'not'} decided yet"
     if found:
-        said = [f"{found} of {options} {_are(found)} {'on the front' if left else 'worth having'}"]
+        said = [f"{found:,} of {options} {_are(found)} {'on the front' if left else 'worth having'}"]
     else:
         said = [f"None of {options} is {'on the front yet' if left else 'worth having'}"]
-    said += [f"{left} {_are(left)} undecided"] if left else []
-    said += [f"{same} {_are(same)} the same as another"] if same else []
+    said += [f"{left:,} {_are(left)} undecided"] if left else []
+    said += [f"{same:,} {_are(same)} the same as another"] if same else []
     return ", ".join(said)
 
 
@@ -245,14 +257,14 @@ def _columns(metrics: Sequence[Metric], x: str | None, y: str | None) -> list[in
     return [names.index(name) for name in (x, y) if name is not None]
 
 
-def _box(arm: str, verdict: str, estimates: Sequence[dict[str, Any]]) -> Box | None:
+def _box(arm: str, verdict: str, estimates: Sequence[dict[str, Any]], count: int) -> Box | None:
     """Return what the table shows of an arm; None where a metric was not measured at all."""
     ends = [_ends(estimate) for estimate in estimates]
     if not np.isfinite([centre for centre, _, _ in ends]).all():
         return None
     known = all(estimate["high"] is not None for estimate in estimates)
     centre, low, high = zip(*ends, strict=True)
-    return Box(arm, verdict, centre, low, high, known)
+    return Box(arm, verdict, centre, low, high, known, count)
 
 
 def _ends(estimate: dict[str, Any]) -> tuple[float, float, float]:

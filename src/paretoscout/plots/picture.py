@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..shown import MARKS
-from .data import Axis, Box, FrontData, front_data, listed
+from .data import CROWD, Axis, Box, FrontData, front_data, listed
 from .names import Sheet, broken
 from .style import (
     BLUE,
@@ -79,6 +79,13 @@ SO_FAR = "grey: mean so far, no interval yet"
 NAME_SIZE, NOTE_SIZE = 8, 7.5
 MOST_NAMES = 40  # more would be a cloud
 MOST_BOXES = 400  # of more arms, those have intervals that are named first, and others are only markers
+#: In a crowd, dots of dominated arms by their samples: the fewest, what the legend says, and the colour.
+DOTS = (
+    (0, "dominated: below 10 samples", "#d9d9d9"),
+    (10, "10 to 99", "#a9a9a9"),
+    (100, "100 to 999", "#6e6e6e"),
+    (1000, "1,000 or more", "#1a1a1a"),
+)
 LARGEST = 0.2  # a box that covers more of the picture is drawn as two lines
 EDGE, HEAD_GAP, FOOT_GAP = 0.06, 0.07, 0.035  # inches around all; after each text above and below the axes
 #: At the ends of lines that go on beyond the picture: matplotlib's numbers of carets, by axis, at its low and high end.
@@ -111,7 +118,9 @@ def front(
 
 def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | None = None) -> Figure:
     """Draw two metrics; `unnamed` arms, if that is known already, find no room for their names."""
-    expected = max(len(data.boxes) - MOST_NAMES, 0) if unnamed is None else unnamed
+    crowd = len(data.boxes) > CROWD
+    to_name = sum(box.verdict != "dominated" for box in data.boxes) if crowd else len(data.boxes)
+    expected = max(to_name - MOST_NAMES, 0) if unnamed is None else unnamed
     figure = new_figure(8.0, 4.5)
     axes = figure.subplots()
     bare(axes)
@@ -122,6 +131,10 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
         axes.fill(*np.vstack([data.stairs, corner]).T, color=SHADE, linewidth=0, zorder=0)
         axes.plot(*data.stairs.T, color=BLUE, linewidth=1.3, zorder=4)
     first = data.boxes
+    if crowd:
+        first = tuple(box for box in data.boxes if box.verdict != "dominated")
+        _dots(axes, [box for box in data.boxes if box.verdict == "dominated"])
+    outlined = first
     if len(first) > MOST_BOXES:
         first = tuple(sorted(first, key=lambda box: NAMED.index(box.verdict))[:MOST_BOXES])
     fit = [_fits(data.axes, box) for box in first]
@@ -129,16 +142,16 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
     boxed = [fits and most for fits in fit]  # where most are too large, all look alike
     for box, whole in zip(first, boxed, strict=True):
         (_draw_box if whole else _draw_lines)(axes, data.axes, box)
-    _markers(axes, data.boxes, [box.centre for box in data.boxes])
+    _markers(axes, outlined, [box.centre for box in outlined])
     better = _better(axes, data.axes)
     caption = _caption(replace(data, boxes=first), boxed)
     _surround(figure, axes, data, title, caption, [*notes, *_names_left(expected)])
     arrow = better.get_window_extent()
     reach = arrow.padded(6 * figure.dpi / 72)
-    if any(reach.contains(*axes.transData.transform(box.centre)) for box in data.boxes):
+    if any(reach.contains(*at) for at in axes.transData.transform([box.centre for box in data.boxes] or [(0.0, 0.0)])):
         better.set_visible(False)  # a marker is there; the labels of the axes say it, too
     left = _name_arms(axes, replace(data, boxes=first), boxed, np.array([arrow.extents]))
-    left += len(data.boxes) - len(first)
+    left += len(outlined) - len(first)
     # The note makes the picture taller and leaves the axes as they are: the names find the same places again.
     return _plane(data, title, notes, left) if unnamed is None and left != expected else figure
 
@@ -256,6 +269,20 @@ def _markers(axes: Axes, boxes: Sequence[Box], points: Sequence[tuple[float, ...
         axes.scatter([], [], label=SO_FAR, marker="o", color=PALE, s=22)
 
 
+def _dots(axes: Axes, boxes: Sequence[Box]) -> None:
+    """Draw dominated arms of a crowd, those with the most samples on top."""
+    points = np.array([box.centre for box in boxes]).reshape(-1, 2)
+    counts = np.array([box.count for box in boxes])
+    for i, (least, entry, colour) in enumerate(DOTS):
+        most = DOTS[i + 1][0] if i + 1 < len(DOTS) else np.inf
+        some = (counts >= least) & (counts < most)
+        if some.any():
+            size = 3.0 if len(boxes) > 20_000 else 8.0
+            style = {"s": size, "linewidths": 0, "rasterized": True, "zorder": 1.0 + 0.1 * i}
+            axes.scatter(*points[some].T, color=colour, **style)
+            axes.scatter([], [], color=colour, label=entry, s=16.0, linewidths=0)  # large enough for the legend
+
+
 def _greyed(marker: dict[str, Any]) -> dict[str, Any]:
     colours = {"color": PALE, "facecolor": PALE, "edgecolor": "white"}
     return {**marker, **{key: colour for key, colour in colours.items() if key in marker}, "s": 1.4 * marker["s"]}
@@ -341,7 +368,7 @@ def _caption(data: FrontData, boxed: Sequence[bool]) -> str:
 
 
 def _names_left(n: int) -> list[str]:
-    return [f"No room for {n} more {'name' if n == 1 else 'names'}."] if n else []
+    return [f"No room for {n:,} more {'name' if n == 1 else 'names'}."] if n else []
 
 
 def _surround(
@@ -404,7 +431,7 @@ def _surround(
 def _legend(axes: Axes) -> Legend:
     legend = axes.legend(
         loc="lower left",
-        ncols=len(LOOKS) + 1,
+        ncols=len(LOOKS) + len(DOTS),
         frameon=False,
         fontsize=8.5,
         labelcolor=INK,

@@ -169,6 +169,21 @@ def random_16() -> Problem:
     return gaussian(np.random.default_rng(5).normal(size=(16, 2)), sigma=0.5, name="random-16")
 
 
+def normal_10k() -> Problem:
+    """Ten thousand arms with normal means, sigma 0.5."""
+    return _normal(10_000, "normal-10k")
+
+
+def normal_1m() -> Problem:
+    """A million arms with normal means, sigma 0.5."""
+    return _normal(1_000_000, "normal-1m")
+
+
+def _normal(n_arms: int, name: str) -> Problem:
+    metrics = [Metric("metric 1", eps=0.1), Metric("metric 2", eps=0.1)]
+    return gaussian(np.random.default_rng(n_arms).normal(size=(n_arms, 2)), sigma=0.5, metrics=metrics, name=name)
+
+
 def linear_16() -> Problem:
     """16 arms with random unit contexts in 4 dimensions, unit parameters, sigma 1."""
     return _random_linear(16, 4, sigma=1.0, name="linear-16")
@@ -203,6 +218,8 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "s5": s5,
     "four-arms": four_arms,
     "random-16": random_16,
+    "normal-10k": normal_10k,
+    "normal-1m": normal_1m,
     "linear-16": linear_16,
     "linear-1000": linear_1000,
     "logistic-12": logistic_12,
