@@ -1,6 +1,6 @@
 """Real features of real options: what a linear model is worth where it is not true.
 
-Each data set is solved with its features ignored, trusted, and trusted up to a misfit, by scout and by rivals. Prints a
+Each data set is solved with its features ignored, taken for a guide, trusted, and trusted up to a misfit, by scout and by rivals. Prints a
 table, writes JSON, and draws docs/images/real-contexts.png. `docs/real-contexts.md` says what came out.
 """
 
@@ -60,9 +60,10 @@ def fit(problem: ps.Problem) -> tuple[Array, Array]:
 
 
 def contenders(misfit: Array) -> dict[str, Settings]:
-    """Features ignored, trusted, trusted until a test objects, and trusted up to their true misfit; and rivals."""
+    """Features ignored, taken for a guide, trusted, trusted until a test objects, and trusted up to their true misfit; and rivals."""
     chosen: dict[str, Settings] = {
         "scout, features ignored": Scout(model="tabular"),
+        "scout, guided by features": Scout(model="guide"),
         "scout, linear model trusted": Scout(model="linear"),
         "scout, robust, misfit 0": Scout(model="robust"),
         "scout, robust, true misfit": Scout(model="robust", misfit=tuple(misfit.tolist())),
@@ -133,8 +134,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
     cases = list(dict.fromkeys((row["data"], row["features"], row["d"], row["arms"]) for row in rows))
     labels = list(dict.fromkeys(row["algorithm"] for row in rows))
-    colours = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#6b6b6b", "#e69f00", "#000000")
-    markers = ("o", "s", "^", "D", "X", "P", "v")
+    colours = ("#0072b2", "#56b4e9", "#d55e00", "#009e73", "#cc79a7", "#6b6b6b", "#e69f00", "#000000")
+    markers = ("o", "*", "s", "^", "D", "X", "P", "v")
     figure = Figure(figsize=(8.0, 0.9 + 0.72 * len(cases)), dpi=200, layout="constrained", facecolor="white")
     axes = figure.subplots()
     for number, label in enumerate(labels):

@@ -278,7 +278,8 @@ def _dots(axes: Axes, boxes: Sequence[Box]) -> None:
         some = (counts >= least) & (counts < most)
         if some.any():
             size = 3.0 if len(boxes) > 20_000 else 8.0
-            axes.scatter(*points[some].T, color=colour, s=size, linewidths=0, rasterized=True, zorder=1.0 + 0.1 * i)
+            x, y = points[some].T
+            axes.scatter(x, y, color=colour, s=size, linewidths=0, rasterized=True, zorder=1.0 + 0.1 * i)
             axes.scatter([], [], color=colour, label=entry, s=16.0, linewidths=0)  # large enough for the legend
 
 
