@@ -60,6 +60,12 @@ CASES: dict[str, tuple[Callable[[], ps.Problem], Any, int]] = {
     "noc": (lambda: ps.problems.load("noc"), None, 80),
     "noc, noise x3": (lambda: noisier("noc", 3.0), None, 20),
     "noc, shuffled": (lambda: shuffled(ps.problems.load("noc")), None, 40),
+    "snw, sigma unknown": (lambda: ps.problems.load("snw"), None, 40),
+    "noc, sigma unknown": (lambda: ps.problems.load("noc"), None, 20),
+    "snw, noise x3, sigma unknown": (lambda: noisier("snw", 3.0), None, 10),
+    "snw, shuffled, sigma unknown": (lambda: shuffled(ps.problems.load("snw")), None, 20),
+    "llvm-passes-16, sigma unknown": (lambda: ps.problems.load("llvm-passes-16"), None, 100),
+    "llvm-passes, sigma unknown": (lambda: ps.problems.load("llvm-passes"), None, 6),
     "sw-llvm, meaningless features": (lambda: meaningless("sw-llvm"), 0.06, 400),
     "random-16, meaningless features": (lambda: meaningless("random-16"), 0.1, 200),
 }
@@ -78,7 +84,7 @@ def compare(name: str, dial: float, times: float, seed: int) -> dict[str, Any]:
         began = time.process_time()
         result = ps.simulate(
             problem,
-            Scout(model=model, regret_weight=dial),
+            Scout(model=model, regret_weight=dial, noise="unknown" if "unknown" in name else "given"),
             eps=eps,
             delta=DELTA,
             replicates=replicates,

@@ -56,9 +56,12 @@ def left_out(design: Array, y: Array, variance: Array) -> float:
     return float(np.sum((residuals / (1 - np.minimum(leverages, 0.99))) ** 2 / variance))
 
 
-def expectations(designs: list[Array], y: Array, sigma: Array) -> tuple[Array, Array]:
-    """Return where arms seem to be, by their pilots y and by the model that predicts these best, and the variances."""
-    q = sigma**2
+def expectations(designs: list[Array], y: Array, sigma: Array | None) -> tuple[Array, Array]:
+    """Return where arms seem to be, by their pilots y and by the model that predicts these best, and the variances.
+
+    sigma: None where nobody knows it. Then the spread of the pilots is a scale to go by.
+    """
+    q = np.full(len(y), y.var()) if sigma is None else sigma**2
     if not designs or (q == 0).any():
         return y, q
     design = designs[0]
@@ -74,7 +77,7 @@ def expectations(designs: list[Array], y: Array, sigma: Array) -> tuple[Array, A
         tau2 = misfit(residuals, q, K - p)
     residuals, leverages, _ = fitted(design, y, q + tau2)
     own = tau2 / (tau2 + q)
-    if abs(chi - 1) > 3 * np.sqrt(2 / (K - p)):
+    if sigma is None or abs(chi - 1) > 3 * np.sqrt(2 / (K - p)):
         own = np.maximum(0.5, own)
     noise = min(1, max(0.01, chi)) * q
     variance = own**2 * noise + (1 - own) ** 2 * (tau2 + leverages * (noise + tau2))

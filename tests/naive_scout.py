@@ -311,15 +311,12 @@ class NaiveScout:
     def expected(self, metric: int) -> tuple[Array, Array]:
         """Where arms seem to be, and the variance of that: settled by the pilots of those that came no later."""
         pilots = np.array([row[metric][0] if len(row[metric]) else np.nan for row in self.observed])
-        expected, square = pilots.copy(), np.empty(self.K)
+        expected, square = pilots.copy(), np.full(self.K, np.nan)
         for addition in set(self.entered.tolist()):
             there, came = self.entered <= addition, self.entered == addition
-            square[came] = pilots[there].var()  # a scale to go by where sigma is unknown
-            if self.noise(metric) == "sigma":
-                designs = [design[there] for design in self.designs]
-                if np.isnan(pilots[there]).any():
-                    designs = []  # nothing is settled yet
-                guessed = expectations(designs, pilots[there], self.sigma[there, metric])
+            if not np.isnan(pilots[there]).any():
+                sigma = self.sigma[there, metric] if self.noise(metric) == "sigma" else None
+                guessed = expectations([design[there] for design in self.designs], pilots[there], sigma)
                 expected[came], square[came] = (values[came[there]] for values in guessed)
         return expected, square
 

@@ -28,7 +28,7 @@ UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 def piloted(
     first: FloatArray,
-    sigma: FloatArray | float,
+    sigma: FloatArray | float | None,
     contexts: FloatArray | None,
     entered: IntArray | int = 0,
     model: str | None = "guide",
@@ -40,11 +40,12 @@ def piloted(
         L,
         eps=np.full(L, 0.1),
         delta=0.1,
-        sigma=np.broadcast_to(sigma, (K, L)),
+        sigma=None if sigma is None else np.broadcast_to(sigma, (K, L)),
         contexts=contexts,
         entered=np.broadcast_to(entered, K),
     )
-    session = Session(Scout(model=model, regret_weight=0.0), setup)
+    noise = "unknown" if sigma is None else "given"
+    session = Session(Scout(model=model, regret_weight=0.0, noise=noise), setup)
     for arm in range(K):
         session.add(arm, first[arm])
     return session
@@ -53,14 +54,14 @@ def piloted(
 def check_by_twin(session: Session) -> int:
     """Compare with the twin; return for how many metrics and additions the contexts were used."""
     setup, known, used = session.setup, session.state.pilots, 0
-    assert setup.sigma is not None
     assert setup.contexts is not None
     designs = models(setup.contexts, setup.entered == 0)
     for addition in range(setup.entered.max() + 1):
         there, came = setup.entered <= addition, setup.entered == addition
         for metric in range(setup.n_metrics):
             y = known.first[there, metric]
-            expected, variances = expectations([of[there] for of in designs], y, setup.sigma[there, metric])
+            sigma = None if setup.sigma is None else setup.sigma[there, metric]
+            expected, variances = expectations([of[there] for of in designs], y, sigma)
             tolerance = 1e-9 * np.abs(y).max() + 1e-6 * np.ptp(y)
             np.testing.assert_allclose(known.expected[came, metric], expected[came[there]], rtol=0, atol=tolerance)
             np.testing.assert_allclose(known.variances[came, metric], variances[came[there]], rtol=1e-5)
@@ -106,6 +107,8 @@ def linear_case(K: int, d: int, L: int, seed: int, off: float = 0.1) -> tuple[Fl
         ("many contexts", 0),
         ("meaningless", 0),
         ("sigma 0 somewhere", 1),
+        ("sigma unknown", 2),
+        ("sigma unknown, meaningless", 0),
         ("arms that come later", 6),
         ("far out", 4),
     ],
@@ -136,7 +139,7 @@ def test_what_contexts_make_of_pilots(case: str, used: int) -> None:
         contexts = contexts * [1e-300, 1.0, 1e300]
     if case == "many contexts":
         contexts = np.column_stack([contexts, rng.normal(size=(48, 9))])
-    if case == "meaningless":
+    if "meaningless" in case:
         contexts = rng.normal(size=(48, 3))
     if case == "sigma 0 somewhere":
         sigma[5, 0] = 0.0
@@ -145,7 +148,7 @@ def test_what_contexts_make_of_pilots(case: str, used: int) -> None:
     if case == "far out":
         entered = np.repeat([0, 1], [40, 8])
         contexts[44] *= 1e5
-    session = piloted(means + sigma * noise, sigma, contexts, entered)
+    session = piloted(means + sigma * noise, None if "unknown" in case else sigma, contexts, entered)
     if case == "contexts of any size":  # the twin squares them as they are
         assert (session.state.pilots.variances < sigma**2).all()
     else:
@@ -287,16 +290,16 @@ def test_live_equals_simulation_and_snapshots_go_on() -> None:
 def test_contexts_that_mislead_do_no_harm() -> None:
     """They explain most options, and say of the best that they are the worst. Wrong no more often than delta allows.
 
-    Were it wrong with probability delta = 0.2, more than `most` of 300 runs would be with probability below 1e-4.
+    Were it wrong with probability delta = 0.2, more than `most` of 100 runs would be with probability below 1e-4.
     """
-    runs, delta, eps = 300, 0.2, 0.5
-    x = np.append(np.linspace(-2, 2, 36), [-4.0, -4.1, -4.2, -4.3])
+    runs, delta, eps = 100, 0.2, 0.6
+    x = np.append(np.linspace(-2.5, 1.5, 60), [-2.4, -2.3])
     means = np.column_stack([x, x])
-    means[36:] = 2.5 + 1.02 * eps * np.array([[1, 1], [0, 0], [0, 0], [0, 0]])
+    means[60:] = [[2.0, 2.0], [2.0 + 1.02 * eps, 2.0 + 1.02 * eps]]
     problem = ps.problems.gaussian(means, 1.0, contexts=x[:, None])
     session = piloted(means + np.random.default_rng(0).normal(size=means.shape), 1.0, x[:, None])
-    assert (session.state.pilots.expected[36:] < 0.5).all()
-    assert (session.state.pilots.variances < 0.6).all()
+    assert (session.state.pilots.expected[60:] < 0.5).all()
+    assert (session.state.pilots.variances < 0.5).all()
     most = int(binom.isf(1e-4, runs, delta))
     result = ps.simulate(problem, eps=eps, delta=delta, replicates=runs, seed=1)
     assert np.count_nonzero(~result.success) <= most

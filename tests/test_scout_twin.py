@@ -171,6 +171,7 @@ CASES = [
     Case("never varies", S5[:3], 0.1, [[0.0, 0.1], [0.1, 0.1], [0.1, 0.0]], 120, known=False, every=3, finishes=False),
     Case("never varies, exact", S5[:3], 0.1, [[0, 0.1], [0.1, 0.1], [0.1, 0]], 250, known=False, every=6, exact=True),
     Case("guided", LINE, 0.6, 0.8, 700, contexts=LINE[:, :1], every=8, delta=0.3, regret_weight=0.2),
+    Case("guided, normal", LINE, 0.9, 0.5, 300, contexts=LINE[:, :1], known=False, every=20, delta=0.3),
     Case(
         "guided, arms added",
         LINE,

@@ -158,6 +158,7 @@ def expect(
     fit: Fit,
     first: FloatArray,
     sigma: FloatArray,
+    spread: float,
     entered: IntArray,
     addition: int,
     metric: int,
@@ -166,9 +167,10 @@ def expect(
 ) -> None:
     """Overwrite what is expected of arms that came with an addition, and its variance, if the contexts help.
 
-    first (K, L): the pilots. All arms that came no later are fitted; none of them has sigma 0.
+    first (K, L): the pilots. spread: that of the pilots where sigma is unknown; else 0, and no arm has sigma 0. All
+    arms that came no later are fitted.
     """
-    n = take_pilots(fit, first, sigma, entered, addition, metric)
+    n = take_pilots(fit, first, sigma, spread, entered, addition, metric)
     size = best_size(guide, fit)
     freedom = n - least_squares(guide.design, fit, 0.0, size)
     chi = squared_residuals(fit, 0.0) / freedom
@@ -182,7 +184,7 @@ def expect(
     least_squares(guide.design, fit, misfit, 1)
     error_of_mean = left_out_error(fit, misfit)
     least_squares(guide.design, fit, misfit, size)
-    unclear = abs(chi - 1.0) > BAND * math.sqrt(2.0 / freedom)
+    unclear = spread > 0.0 or abs(chi - 1.0) > BAND * math.sqrt(2.0 / freedom)
     promised = 0.0
     for k in range(entered.shape[0]):
         if entered[k] <= addition:
@@ -197,7 +199,9 @@ def expect(
 
 
 @kernel
-def take_pilots(fit: Fit, first: FloatArray, sigma: FloatArray, entered: IntArray, addition: int, metric: int) -> int:
+def take_pilots(
+    fit: Fit, first: FloatArray, sigma: FloatArray, spread: float, entered: IntArray, addition: int, metric: int
+) -> int:
     """Take the pilots of those that came no later, less that of one of them: large means cost no digits."""
     n, centre = 0, 0.0
     for k in range(entered.shape[0]):
@@ -205,7 +209,8 @@ def take_pilots(fit: Fit, first: FloatArray, sigma: FloatArray, entered: IntArra
         if entered[k] <= addition:
             if n == 0:
                 centre = first[k, metric]
-            fit.values[k], fit.squares[k] = first[k, metric] - centre, sigma[k, metric] ** 2
+            fit.values[k] = first[k, metric] - centre
+            fit.squares[k] = spread**2 if spread > 0.0 else sigma[k, metric] ** 2
             n += 1
     return n
 

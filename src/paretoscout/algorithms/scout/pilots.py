@@ -204,20 +204,29 @@ def scale_pilots(pilots: Pilots, sharing: Sharing, addition: int) -> None:
 def place_arms(
     pilots: Pilots, sharing: Sharing, guide: Guide, fit: Fit, noise: IntArray, sigma: FloatArray, addition: int
 ) -> None:
-    """Settle where those that came with an addition seem to be. A guide asks for noise that is known, and for some."""
+    """Settle where those that came with an addition seem to be. A guide asks for noise: it weighs by that."""
     K, L = pilots.first.shape
     for metric in range(L):
-        noisy = noise[metric] == SIGMA
+        spread = 0.0 if noise[metric] == SIGMA else pilots.scale[addition, metric]
+        noisy = True
         for k in range(K):
+            scale = sigma[k, metric] if noise[metric] == SIGMA else spread
             if sharing.entered[k] <= addition:
-                noisy = noisy and sigma[k, metric] > 0.0
+                noisy = noisy and scale > 0.0
             if sharing.entered[k] == addition:
-                pilots.expected[k, metric] = pilots.first[k, metric]
-                scale = sigma[k, metric] if noise[metric] == SIGMA else pilots.scale[addition, metric]
-                pilots.variances[k, metric] = scale * scale
+                pilots.expected[k, metric], pilots.variances[k, metric] = pilots.first[k, metric], scale * scale
         if noisy and guide.sizes.shape[0] > 0:
             expect(
-                guide, fit, pilots.first, sigma, sharing.entered, addition, metric, pilots.expected, pilots.variances
+                guide,
+                fit,
+                pilots.first,
+                sigma,
+                spread,
+                sharing.entered,
+                addition,
+                metric,
+                pilots.expected,
+                pilots.variances,
             )
 
 
