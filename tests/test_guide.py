@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from paretoscout.kernels.arrays import FloatArray, IntArray
 from paretoscout.session import Session
 from paretoscout.start import setup_of
 from paretoscout.streams import environment_stream
+from paretoscout.study.spec import StudySpec
 
 pytestmark = pytest.mark.kernels
 
@@ -284,6 +287,33 @@ def test_live_equals_simulation_and_snapshots_go_on() -> None:
             session = Session.load(session.dump())
     assert check_by_twin(session) == 2
     np.testing.assert_array_equal(session.verdicts().counts, result.pulls[0])
+
+
+def test_a_study_that_ignored_its_contexts_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was begun before contexts guided scout is judged from its log, with them, and says so."""
+    x = np.linspace(0, 4, 20)
+    means, rng = np.column_stack([x, (x - 2) ** 2]), np.random.default_rng(0)
+    asked = ps.problems.gaussian(means, 1.0, contexts=x[:, None], names=[f"{k}" for k in range(20)]).asked(0.1)
+    study = ps.Study.of(asked, algorithm=Scout(model="tabular"), storage=tmp_path / "studies.db", name="old")
+
+    def go_on(trials: int) -> None:
+        for _ in range(trials):
+            trial = study.ask()
+            outcome = means[int(trial.arm)] + rng.normal(size=2)
+            study.tell(trial, dict(zip(study.spec.columns, outcome.tolist(), strict=True)))
+
+    go_on(30)
+    read = StudySpec.of_text
+    monkeypatch.setattr(
+        StudySpec, "of_text", lambda text, name: dataclasses.replace(read(text, name), settings=(), rules=3)
+    )
+    study = ps.Study.load("old", tmp_path / "studies.db")
+    with study.log.reading() as replica:
+        assert replica.session.constants.guide.design.shape == (20, 3)
+        check_by_twin(replica.session)
+    assert "begun under the rules of version 3, judged by those of version 4" in str(study.verdicts().guarantee)
+    go_on(5)
+    assert study.counts()["told"] == 35
 
 
 @pytest.mark.skipif(UNCOMPILED, reason="too slow uncompiled")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.arrays import FloatArray, IntArray
+from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.compile import kernel
 
 #: At most so many columns, and no more than this share of the first arms, ...
@@ -89,7 +89,7 @@ def guide_by(contexts: FloatArray, entered: IntArray) -> Guide:
     ):
         if n_tried * n * most > MOST_SEARCH:
             continue
-        larger = with_columns(kept, columns, first, most)
+        larger = with_columns(kept, columns, slice(None) if first.all() else first, most)
         if larger is not None and larger.shape[1] > kept.shape[1]:
             kept = larger
             sizes.append(kept.shape[1])
@@ -98,7 +98,7 @@ def guide_by(contexts: FloatArray, entered: IntArray) -> Guide:
     return Guide(np.ascontiguousarray(kept), np.array(sizes, np.int64))
 
 
-def standardised(contexts: FloatArray, first: np.ndarray) -> FloatArray:
+def standardised(contexts: FloatArray, first: BoolArray) -> FloatArray:
     """Return contexts with mean 0 and variance 1 over the first arms, without those in which these do not differ."""
     largest = np.abs(contexts).max(axis=0)
     scaled = contexts / np.where(largest > 0.0, largest, 1.0)  # squares of any number are finite now
@@ -123,24 +123,27 @@ def indicators(standard: FloatArray, levels: list[FloatArray]) -> Iterator[Float
             yield (column == value).astype(float)
 
 
-def with_columns(kept: FloatArray, columns: Iterable[FloatArray], first: np.ndarray, most: int) -> FloatArray | None:
+def with_columns(
+    kept: FloatArray, columns: Iterable[FloatArray], first: slice | BoolArray, most: int
+) -> FloatArray | None:
     """Return the columns with others that say something new; None: these are too many.
 
     Of each is kept what is at right angles to those before it, over the first arms, with mean square 1.
     """
-    parts = np.empty((len(kept), max(most, kept.shape[1])))
     n = kept.shape[1]
+    parts = np.empty((len(kept), max(most, n)))
     parts[:, :n] = kept
+    of_first = parts[first]  # a copy only where there are others
     for column in columns:
-        size, rest = math.sqrt(np.mean(column[first] ** 2)), column
+        rest = column
         for _ in range(2):  # the second time takes away what rounding left
-            before = parts[:, :n]
-            rest = rest - before @ (before[first].T @ rest[first] / np.count_nonzero(first))
+            rest = rest - parts[:, :n] @ (of_first[:, :n].T @ rest[first] / len(of_first))
         left = math.sqrt(np.mean(rest[first] ** 2))
-        if left > NOTHING_NEW * size:
+        if left > NOTHING_NEW * math.sqrt(np.mean(column[first] ** 2)):
             if n >= most:
                 return None
             parts[:, n] = rest / left
+            of_first[:, n] = parts[first, n]
             n += 1
     return parts[:, :n].copy()
 
