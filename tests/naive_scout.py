@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from naive_guide import expectations, models
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaincc, log_ndtr
@@ -114,8 +115,10 @@ class NaiveScout:
         rates: Array,
         by_pilot: float,  # how much of the evidence against an arm is shared by pilots; 0: there are none
         few: int,  # fewer samples than that do not tell the variance of an arm
+        contexts: Array | None = None,  # that guide it
     ) -> None:
         self.K, self.L, self.eps, self.sigma = K, L, eps, sigma
+        self.designs = [] if contexts is None else models(contexts, entered == 0)
         self.bounds = np.tile([-np.inf, np.inf], (L, 1)) if bounds is None else bounds
         cost = np.ones(K) if cost is None else cost
         self.cost, self.regret_weight = cost / cost.mean(), regret_weight
@@ -283,8 +286,9 @@ class NaiveScout:
             if leads is None:
                 break
             came = self.entered == addition
-            h = np.exp(-(np.maximum(0, leads.max(axis=0)) ** 2) / 4)
-            v[came] += 0.5 * self.even[came].sum() * h[came] / h[came].sum()
+            gaps = np.maximum(0, leads[:, came].max(axis=0))
+            h = np.exp((gaps.min() ** 2 - gaps**2) / 4)
+            v[came] += 0.5 * self.even[came].sum() * h / h.sum()
         return v
 
     def pilot_leads(self, among: NDArray[np.bool_]) -> Array | None:
@@ -296,16 +300,25 @@ class NaiveScout:
             return None
         leads = np.full((self.K, self.K), np.inf)
         for metric in range(self.L):
-            pilots = np.array([row[metric][0] if len(row[metric]) else np.nan for row in self.observed])
-            scale = np.full((self.K, self.K), pilots[among].std())
-            if self.noise(metric) == "sigma":
-                square = self.sigma[:, metric] ** 2
-                scale = np.sqrt((square[:, None] + square) / 2)
-            lead = (pilots[:, None] - pilots) / np.where(scale > 0, scale, np.inf)
+            expected, square = self.expected(metric)
+            scale = np.sqrt((square[:, None] + square) / 2)
+            lead = (expected[:, None] - expected) / np.where(scale > 0, scale, np.inf)
             leads = np.minimum(leads, lead)
         leads[~among] = leads[:, ~among] = -np.inf
         np.fill_diagonal(leads, -np.inf)
         return leads
+
+    def expected(self, metric: int) -> tuple[Array, Array]:
+        """Where arms seem to be, and the variance of that: settled by the pilots of those that came no later."""
+        pilots = np.array([row[metric][0] if len(row[metric]) else np.nan for row in self.observed])
+        expected, square = pilots.copy(), np.full(self.K, np.nan)
+        for addition in set(self.entered.tolist()):
+            there, came = self.entered <= addition, self.entered == addition
+            if not np.isnan(pilots[there]).any():
+                sigma = self.sigma[there, metric] if self.noise(metric) == "sigma" else None
+                guessed = expectations([design[there] for design in self.designs], pilots[there], sigma)
+                expected[came], square[came] = (values[came[there]] for values in guessed)
+        return expected, square
 
     def joined(self, terms: list[float]) -> float:
         """Evidence of several hypotheses together: e-values add up, of p-values the best counts."""

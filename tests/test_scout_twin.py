@@ -24,6 +24,8 @@ pytestmark = pytest.mark.kernels
 IntArray = npt.NDArray[np.int64]
 
 S5 = np.array([[0.8, 0.1], [0.2, 0.75], [0.4, 0.4], [0.7, 0.625], [0.59, 0.1975]])
+#: Nearly a line: one of the two is a context.
+LINE = np.array([[x, 1.5 * x + (-1) ** x * 0.4] for x in (0, 7, 2, 5, 4, 6, 3, 1, 8, 2)], float)
 RNG, MORE = np.random.default_rng(12), np.random.default_rng(13)
 
 
@@ -58,6 +60,7 @@ class Case:
     every: int = 1  # rounds from one comparison to the next
     entered: list[int] | None = None  # with which addition each arm came
     exact: bool = False
+    contexts: Array | None = None  # that guide it
     presence: dict[int, list[int]] = field(default_factory=dict)  # from which round on, of each arm
     finishes: bool = True
 
@@ -73,6 +76,7 @@ class Case:
             entered=0 if self.entered is None else np.array(self.entered),  # type: ignore[arg-type]
             bounds=None if self.bounds is None else np.array(self.bounds, float),
             cost=1.0 if self.cost is None else np.array(self.cost),  # type: ignore[arg-type]
+            contexts=self.contexts,
         )
 
     def outcome(self, arm: int, noise: np.random.Generator) -> Array:
@@ -105,6 +109,7 @@ def tabular_twin(case: Case, constants: scout_tabular.ScoutConstants, delta: flo
         rates=constants.model.rates,
         by_pilot=constants.sharing.by_pilot,
         few=noise.FEW,
+        contexts=case.contexts,
     )
 
 
@@ -166,6 +171,19 @@ CASES = [
     ),
     Case("never varies", S5[:3], 0.1, [[0.0, 0.1], [0.1, 0.1], [0.1, 0.0]], 120, known=False, every=3, finishes=False),
     Case("never varies, exact", S5[:3], 0.1, [[0, 0.1], [0.1, 0.1], [0.1, 0]], 250, known=False, every=6, exact=True),
+    Case("guided", LINE, 0.6, 0.8, 700, contexts=LINE[:, :1], every=8, delta=0.3, regret_weight=0.2),
+    Case("guided, normal", LINE, 0.9, 0.5, 300, contexts=LINE[:, :1], known=False, every=20, delta=0.3),
+    Case(
+        "guided, arms added",
+        LINE,
+        0.6,
+        0.8,
+        700,
+        contexts=LINE[:, :1],
+        entered=[0] * 8 + [1, 2],
+        every=8,
+        delta=0.3,
+    ),
     Case(
         "few values",
         10 * S5[:3],

@@ -1,8 +1,8 @@
 """Scout: measure the most ambiguous pair, decide by e-values that hold at all times and under any sampling rule.
 
 Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are three
-kinds of state: `tabular.py` judges each arm by its own samples, `linear.py` uses contexts that explain the
-means, `robust.py` both, for contexts that explain only part.
+kinds of state: `tabular.py` judges each arm by its own samples, and may be guided by contexts (`guide.py`); `linear.py`
+uses contexts that explain the means, `robust.py` both, for contexts that explain only part.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class Scout(Settings):
     """Settings of scout.
 
     regret_weight: 0 asks for the fewest samples, 1 for the least regret (samples of bad arms, weighted by how bad).
-    model: what is assumed of the contexts. "tabular": nothing, they are ignored. "linear": the means are exactly linear
-        in the contexts, and the guarantee rests on that. "robust": they are linear up to a misfit, and each verdict
-        says whether it was measured or rests on the model. None: "linear" if the means are stated to be linear, else
-        "tabular".
+    model: what is made of the contexts. "tabular": nothing, they are ignored. "guide": nothing is assumed of them; they
+        say where evidence is likely to be needed, verdicts rest on measurements alone. "linear": the means are exactly
+        linear in the contexts, and the guarantee rests on that. "robust": they are linear up to a misfit, and each
+        verdict says whether it was measured or rests on the model. None: "linear" if the means are stated to be linear,
+        "guide" if there are contexts and nothing is stated, else "tabular".
     misfit: with model="robust", by how much the mean of an arm may differ from the model: one number or one per metric,
         in the metrics' own units (for a metric in percent, those of its logarithm). 0 trusts the contexts until a test
         of them objects.
@@ -37,7 +38,7 @@ class Scout(Settings):
     """
 
     regret_weight: float = setting(0.5, least=0.0, most=1.0)
-    model: str | None = setting(None, choices=("tabular", "linear", "robust"))
+    model: str | None = setting(None, choices=("tabular", "guide", "linear", "robust"))
     misfit: float | tuple[float, ...] = setting(0.0, one_per="metric")
     noise: str = setting("given", choices=("given", "unknown"))
 
@@ -61,9 +62,11 @@ def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
     if unknown.any() if settings.knows_noise else not unknown.any():
         told = "not told" if unknown.all() else "told of some metrics only" if unknown.any() else "told"
         raise InvalidInput(f"noise of Scout must fit what it is told: it is {settings.noise!r}, and sigma is {told}")
-    model = settings.model or ("linear" if setup.explained else "tabular")
-    if model == "tabular":
-        return tabular.init(settings.regret_weight, setup)
+    model = settings.model or ("linear" if setup.explained else "tabular" if setup.contexts is None else "guide")
+    if model == "guide" and setup.contexts is None:
+        raise InvalidInput("contexts of algorithm 'scout' must be given for model='guide', got none")
+    if model in ("tabular", "guide"):
+        return tabular.init(settings.regret_weight, setup, guided=model == "guide")
     if model == "linear":
         return linear.init(settings.regret_weight, setup)
     misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.divisors

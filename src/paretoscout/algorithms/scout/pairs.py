@@ -110,9 +110,9 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
 def shares_against(state: ScoutState, constants: ScoutConstants, k: int) -> FloatArray:
     """Return the weight of each arm in the sum that eliminates k (`scout_tabular.against`)."""
     pilots = state.pilots._replace(norms=state.pilots.norms.copy())  # a cache of the state, which is left as it is
-    model, champions = constants.model, set(pilots.champions[constants.sharing.entered[k]].tolist())
+    champions = set(pilots.champions[constants.sharing.entered[k]].tolist())
     shares = [
-        share_against(pilots, constants.sharing, model.noise, model.sigma, j, k, j in champions) if j != k else 0.0
+        share_against(pilots, constants.sharing, j, k, j in champions) if j != k else 0.0
         for j in range(len(state.pulls))
     ]
     return np.array(shares)

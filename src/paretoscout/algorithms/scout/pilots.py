@@ -3,7 +3,8 @@
 Pilots are no evidence. So whatever is worked out from them is a constant for the proof: which arms may dominate others
 (the champions), how much evidence against an arm counts from each of them, and what of delta each arm may spend. It is
 worked out once, when the pilots of all arms that came no later are in, and is kept. Until then only what every arm has
-for certain counts: less than it will be.
+for certain counts: less than it will be. Where there are contexts, what they tell of the pilots takes their place
+(`guide.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ...kernels.decisions import is_there
 from ...kernels.evidence import log_sum
 from ...kernels.noise import SIGMA
 from ..contract import RESERVE
+from .guide import Fit, Guide, expect
 
 #: How evidence against an arm is shared among those that might dominate it: so much goes to those there when it came,
 #: by their pilots or evenly; RESERVE / 2^r to those of the r-th addition after it. Never renormalised.
@@ -36,9 +38,11 @@ N_DIRECTIONS = 64
 class Pilots(NamedTuple):
     first: FloatArray  # (K, L) the first observation of each arm and metric: no evidence; NaN: there is none
     unpiloted: IntArray  # (A, 2) arms of each addition without pilots: those that are there, and all
-    scale: FloatArray  # (A, L) how much the pilots differ of all that came no later
+    scale: FloatArray  # (A, L) how much the pilots differ of all that came no later: to go by where sigma is unknown
     champions: SmallInts  # (A, C) those who lead in the pilots among all that came no later; -1: no more
     norms: FloatArray  # (K,) by which shares by pilots are divided; NaN: not worked out yet
+    expected: FloatArray  # (K, L) where arms seem to be, once settled: their pilots, or what contexts make of these
+    variances: FloatArray  # (K, L) of these
 
 
 class Sharing(NamedTuple):
@@ -59,6 +63,19 @@ def directions(L: int) -> FloatArray:
         along = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS
         return np.column_stack([along, 1.0 - along])
     return np.random.default_rng(0).dirichlet(np.ones(L), N_DIRECTIONS)
+
+
+def no_pilots(K: int, L: int, n_additions: int) -> Pilots:
+    """Return what is known before the first sample."""
+    return Pilots(
+        first=np.full((K, L), np.nan),
+        unpiloted=np.zeros((n_additions, 2), np.int64),
+        scale=np.zeros((n_additions, L)),
+        champions=np.full((n_additions, min(K, N_CHAMPIONS)), -1, np.int32),
+        norms=np.full(K, np.nan),
+        expected=np.zeros((K, L)),
+        variances=np.zeros((K, L)),
+    )
 
 
 @kernel
@@ -94,6 +111,8 @@ def pilots_are_in(pilots: Pilots, sharing: Sharing, k: int) -> bool:
 def note_pilot(
     pilots: Pilots,
     sharing: Sharing,
+    guide: Guide,
+    fit: Fit,
     noise: IntArray,
     sigma: FloatArray,
     presence: SmallInts,
@@ -109,27 +128,53 @@ def note_pilot(
         if pilots.unpiloted[addition, 1] > 0:
             break
         if pilots.champions[addition, 0] < 0:
-            settle(pilots, sharing, noise, sigma, thresholds, addition)
+            settle(pilots, sharing, guide, fit, noise, sigma, thresholds, addition)
 
 
 @kernel
 def settle(
-    pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray, thresholds: FloatArray, addition: int
+    pilots: Pilots,
+    sharing: Sharing,
+    guide: Guide,
+    fit: Fit,
+    noise: IntArray,
+    sigma: FloatArray,
+    thresholds: FloatArray,
+    addition: int,
 ) -> None:
-    """Find the champions of arms that came with an addition, and share delta out among these arms."""
+    """Settle all that hangs on the pilots of arms that came with an addition."""
     scale_pilots(pilots, sharing, addition)
-    find_champions(pilots, sharing, noise, sigma, addition)
-    total = 0.0
+    place_arms(pilots, sharing, guide, fit, noise, sigma, addition)
+    share_out(pilots, sharing, thresholds, addition)
+
+
+@kernel
+def share_out(pilots: Pilots, sharing: Sharing, thresholds: FloatArray, addition: int) -> None:
+    """Find the champions of arms that came with an addition, and share delta out among these arms."""
+    find_champions(pilots, sharing, addition)
+    nearest, total = np.inf, 0.0
     for k in range(pilots.norms.shape[0]):
         if sharing.entered[k] == addition:
-            gap = gap_to_champions(pilots, sharing, noise, sigma, addition, pilots.champions.shape[1], k)
-            pilots.norms[k] = math.exp(-gap * gap / BREADTH)  # put aside: how likely its pilot is if nobody beats it
-            total += pilots.norms[k]
+            pilots.norms[k] = gap_to_champions(pilots, addition, pilots.champions.shape[1], k)  # put aside
+            nearest = min(nearest, pilots.norms[k])
     for k in range(pilots.norms.shape[0]):
         if sharing.entered[k] == addition:
-            by_pilot = BUDGET_BY_PILOT * sharing.companions[addition] * pilots.norms[k] / total
+            total += likelihood_of_no_gap(pilots.norms[k], nearest)
+    for k in range(pilots.norms.shape[0]):
+        if sharing.entered[k] == addition:
+            likely = likelihood_of_no_gap(pilots.norms[k], nearest) / total
+            by_pilot = BUDGET_BY_PILOT * sharing.companions[addition] * likely
             thresholds[k] = even_threshold(sharing, addition) - math.log(1.0 - BUDGET_BY_PILOT + by_pilot)
         pilots.norms[k] = np.nan  # those of others were overwritten too
+
+
+@kernel
+def likelihood_of_no_gap(gap: float, nearest: float) -> float:
+    """How likely the pilots are if nobody beats the arm, over how likely for the one nearest to that.
+
+    All that came later may be so far behind that either is 0.
+    """
+    return math.exp((nearest - gap) * (nearest + gap) / BREADTH)
 
 
 @kernel
@@ -156,7 +201,37 @@ def scale_pilots(pilots: Pilots, sharing: Sharing, addition: int) -> None:
 
 
 @kernel
-def find_champions(pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray, addition: int) -> None:
+def place_arms(
+    pilots: Pilots, sharing: Sharing, guide: Guide, fit: Fit, noise: IntArray, sigma: FloatArray, addition: int
+) -> None:
+    """Settle where those that came with an addition seem to be. A guide asks for noise: it weighs by that."""
+    K, L = pilots.first.shape
+    for metric in range(L):
+        spread = 0.0 if noise[metric] == SIGMA else pilots.scale[addition, metric]
+        noisy = True
+        for k in range(K):
+            scale = sigma[k, metric] if noise[metric] == SIGMA else spread
+            if sharing.entered[k] <= addition:
+                noisy = noisy and scale > 0.0
+            if sharing.entered[k] == addition:
+                pilots.expected[k, metric], pilots.variances[k, metric] = pilots.first[k, metric], scale * scale
+        if noisy and guide.sizes.shape[0] > 0:
+            expect(
+                guide,
+                fit,
+                pilots.first,
+                sigma,
+                spread,
+                sharing.entered,
+                addition,
+                metric,
+                pilots.expected,
+                pilots.variances,
+            )
+
+
+@kernel
+def find_champions(pilots: Pilots, sharing: Sharing, addition: int) -> None:
     """List those that came no later and lead: all if they are few, else those who are least behind the leaders.
 
     A leader has the largest weighted sum of all metrics, for some weights. `norms` is used to put gaps aside.
@@ -169,7 +244,7 @@ def find_champions(pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: Flo
         champions[row] = leader(pilots, sharing, addition, row)
     for k in range(K):
         if sharing.entered[k] <= addition:
-            pilots.norms[k] = gap_to_champions(pilots, sharing, noise, sigma, addition, n_leaders, k)
+            pilots.norms[k] = gap_to_champions(pilots, addition, n_leaders, k)
     n, furthest = 0, -np.inf
     for k in range(K):
         if sharing.entered[k] > addition or (n == most and pilots.norms[k] >= furthest):
@@ -201,7 +276,7 @@ def list_if_few(pilots: Pilots, sharing: Sharing, addition: int) -> bool:
 
 @kernel
 def leader(pilots: Pilots, sharing: Sharing, addition: int, row: int) -> int:
-    """The arm with the largest weighted sum of its pilots, in units of the noise, among all that came no later."""
+    """The arm with the largest weighted sum of its metrics, in units of the noise, among all that came no later."""
     found, most = -1, -np.inf
     for j in range(pilots.norms.shape[0]):
         if sharing.entered[j] <= addition:
@@ -211,45 +286,37 @@ def leader(pilots: Pilots, sharing: Sharing, addition: int, row: int) -> int:
                 if scale == 0.0:
                     scale = pilots.scale[addition, metric]
                 if scale > 0.0:
-                    value += sharing.directions[row, metric] * pilots.first[j, metric] / scale
+                    value += sharing.directions[row, metric] * pilots.expected[j, metric] / scale
             if value > most:
                 found, most = j, value
     return found
 
 
 @kernel
-def gap_to_champions(
-    pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray, addition: int, n: int, k: int
-) -> float:
-    """By how much the pilot of k is behind the champion that leads it most in every metric; 0: behind nobody."""
+def gap_to_champions(pilots: Pilots, addition: int, n: int, k: int) -> float:
+    """By how much k seems behind the champion that leads it most in every metric; 0: behind nobody."""
     gap = 0.0
     for i in range(n):
         j = arm_at(pilots.champions[addition], i)
         if j >= 0 and j != k:
-            gap = max(gap, pilot_lead(pilots, sharing, noise, sigma, addition, j, k))
+            gap = max(gap, pilot_lead(pilots, j, k))
     return gap
 
 
 @kernel
-def pilot_lead(
-    pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray, addition: int, j: int, k: int
-) -> float:
-    """By how much j led k in every metric in the pilots, in units of the noise; 0 where there is no scale to go by."""
+def pilot_lead(pilots: Pilots, j: int, k: int) -> float:
+    """By how much j seems to lead k in every metric, in units of the noise; 0 where there is no scale to go by."""
     least = np.inf
     for metric in range(pilots.first.shape[1]):
-        scale, lead = pilots.scale[addition, metric], 0.0
-        if noise[metric] == SIGMA:
-            scale = math.sqrt(0.5 * (sigma[j, metric] ** 2 + sigma[k, metric] ** 2))
-        if scale > 0.0:
-            lead = (pilots.first[j, metric] - pilots.first[k, metric]) / scale
+        square, lead = 0.5 * (pilots.variances[j, metric] + pilots.variances[k, metric]), 0.0
+        if square > 0.0:
+            lead = (pilots.expected[j, metric] - pilots.expected[k, metric]) / math.sqrt(square)
         least = min(least, lead)
     return least
 
 
 @kernel
-def share_against(
-    pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray, j: int, k: int, leads: bool
-) -> float:
+def share_against(pilots: Pilots, sharing: Sharing, j: int, k: int, leads: bool) -> float:
     """Which share of the evidence against k is that of j: settled when k came, whoever comes or goes later.
 
     leads: whether j is among the champions of those with which k came.
@@ -263,15 +330,13 @@ def share_against(
     share = (1.0 - sharing.by_pilot) / n_before
     if leads and sharing.by_pilot > 0.0:
         if math.isnan(pilots.norms[k]):
-            pilots.norms[k] = norm_of(pilots, sharing, noise, sigma, k)
-        share += sharing.by_pilot * math.exp(
-            pilot_lead(pilots, sharing, noise, sigma, sharing.entered[k], j, k) - pilots.norms[k]
-        )
+            pilots.norms[k] = norm_of(pilots, sharing, k)
+        share += sharing.by_pilot * math.exp(pilot_lead(pilots, j, k) - pilots.norms[k])
     return THERE_WHEN_IT_CAME * share
 
 
 @kernel
-def norm_of(pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray, k: int) -> float:
+def norm_of(pilots: Pilots, sharing: Sharing, k: int) -> float:
     """The log of the sum over all champions but k of what each has by its pilot."""
     total = -np.inf
     for i in range(pilots.champions.shape[1]):
@@ -279,5 +344,5 @@ def norm_of(pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray
         if j < 0:
             break
         if j != k:
-            total = log_sum(total, pilot_lead(pilots, sharing, noise, sigma, sharing.entered[k], j, k))
+            total = log_sum(total, pilot_lead(pilots, j, k))
     return total

@@ -43,15 +43,16 @@ from ...kernels.noise import (
 )
 from ...kernels.split import prices_by_count, split_table
 from ..contract import RESERVE, Accepts, Kernels, Setup, shares_of
+from .guide import Fit, Guide, guide_by, no_guide, room_for
 from .pilots import (
     BUDGET_BY_PILOT,
     BY_PILOT,
-    N_CHAMPIONS,
     Pilots,
     Sharing,
     count_unpiloted,
     directions,
     list_if_few,
+    no_pilots,
     note_pilot,
     pilots_are_in,
     share_against,
@@ -116,6 +117,7 @@ class ScoutConstants(NamedTuple):
     eps: FloatArray  # (L,)
     model: NoiseModel
     sharing: Sharing
+    guide: Guide
     noisiest: FloatArray  # (L,) the largest squared sigma
     e_values: bool  # whether the evidence of all metrics may be added up; p-values may not
     first_pulls: int  # samples of each arm before there is anything to compare
@@ -128,6 +130,7 @@ class ScoutState(NamedTuple):
     presence: SmallInts  # (K,) whether the arm is there
     pulls: IntArray  # (K,) samples taken of each arm
     pilots: Pilots
+    fit: Fit
     thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
     samples: Samples  # all but the pilots
     best: SmallInts  # (K,) who beats the arm most clearly, as of the last look; -1: nobody
@@ -162,10 +165,12 @@ class ScoutState(NamedTuple):
 ROLES = ("count", "arms", "arms", "arms", "count", "count", "arms", "count", "arm", "arm", "count")
 
 
-def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[ScoutState, ScoutConstants]:
+def init(
+    regret_weight: float, setup: Setup, pilots: bool = True, guided: bool = False
+) -> tuple[ScoutState, ScoutConstants]:
     """Fix the scales before the data, and start with every arm undecided.
 
-    Without pilots nobody has to be measured first: that is for whoever chooses arms.
+    Without pilots nobody has to be measured first: that is for whoever chooses arms. guided: by the contexts.
     """
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
     bounds = np.tile([-np.inf, np.inf], (L, 1)) if setup.bounds is None else setup.bounds
@@ -183,6 +188,9 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
     unknown = bool((noise == NORMAL).any())
     first = pilots
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
+    guide = no_guide(K)
+    if guided and pilots and setup.contexts is not None:
+        guide = guide_by(setup.contexts, setup.entered)
     companions = np.bincount(setup.entered)
     n_additions = len(companions)
     shares = np.ones(n_additions)
@@ -211,6 +219,7 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
             companions=companions.astype(float),
             even=shares,
         ),
+        guide=guide,
         noisiest=sigma.max(axis=0) ** 2,
         e_values=not unknown,
         first_pulls=1 + pilots + unknown if first else 0,
@@ -221,13 +230,8 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
     state = ScoutState(
         presence=np.full(K, PRESENT, np.int8),
         pulls=np.zeros(K, np.int64),
-        pilots=Pilots(
-            first=np.full((K, L), np.nan),
-            unpiloted=np.zeros((n_additions, 2), np.int64),
-            scale=np.zeros((n_additions, L)),
-            champions=np.full((n_additions, min(K, N_CHAMPIONS)), -1, np.int32),
-            norms=np.full(K, np.nan),
-        ),
+        pilots=no_pilots(K, L, n_additions),
+        fit=room_for(guide),
         thresholds=thresholds - (math.log(1.0 - BUDGET_BY_PILOT) if pilots else 0.0),
         samples=Samples(
             counts=np.zeros((K, L)),
@@ -381,6 +385,8 @@ def update(
                 note_pilot(
                     state.pilots,
                     constants.sharing,
+                    constants.guide,
+                    state.fit,
                     constants.model.noise,
                     constants.model.sigma,
                     state.presence,
@@ -713,9 +719,7 @@ def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, l
     for metric in range(L):
         if state.samples.means[j, metric] <= state.samples.means[k, metric]:
             return -np.inf
-    log_share = math.log(
-        share_against(state.pilots, constants.sharing, constants.model.noise, constants.model.sigma, j, k, leads)
-    )
+    log_share = math.log(share_against(state.pilots, constants.sharing, j, k, leads))
     needed = max(total, state.thresholds[k]) - NO_DIFFERENCE
     evidence = np.inf
     for metric in range(L):
