@@ -968,6 +968,38 @@ def bias_along(state: LinearScoutState, constants: LinearScoutConstants, k: int,
     return bias
 
 
+@inner_kernel
+def least_bias(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> float:
+    """What k and j alone add to `bias_along`: no more than that, without a look at every arm."""
+    of_k, of_j = 1.0, -1.0
+    for c in range(constants.contexts.shape[1]):
+        along = state.solved[k, c] - state.solved[j, c]
+        of_k -= state.checked_pulls[k] * along * constants.contexts[k, c]
+        of_j -= state.checked_pulls[j] * along * constants.contexts[j, c]
+    return abs(of_k) + abs(of_j)
+
+
+@inner_kernel
+def evidence_against(
+    state: LinearScoutState,
+    constants: LinearScoutConstants,
+    k: int,
+    j: int,
+    a: float,
+    b: float,
+    bias: float,
+    reached: float,
+) -> float:
+    """Log evidence that j is better than k in every metric; no more is worked out once it is below what was reached."""
+    evidence = np.inf
+    for metric in range(state.means.shape[1]):
+        if evidence > reached:
+            difference = lead(state.means, j, k, metric) - constants.misfit[metric] * bias
+            sigma, rhos, prices = state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
+            evidence = min(evidence, log_evidence(difference, a, b, sigma, rhos, prices))
+    return evidence
+
+
 @kernel
 def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_leaders: int) -> None:
     """Look for the arm that most clearly dominates k, and for the one that k least clearly escapes."""
@@ -987,16 +1019,12 @@ def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_le
             )
             if a < 0.0:
                 continue
-            bias = bias_along(state, constants, k, j) if misfit else 0.0
-            evidence = np.inf
+            bias = least_bias(state, constants, k, j) if misfit else 0.0
+            evidence = evidence_against(state, constants, k, j, a, b, bias, against)
+            if misfit and evidence > against:  # else another one is clearer already
+                evidence = evidence_against(state, constants, k, j, a, b, bias_along(state, constants, k, j), against)
             ahead = True  # whether j leads by eps everywhere, so that there is no evidence that k escapes it
             for metric in range(L):
-                if evidence > against:  # else another one is clearer already
-                    difference = lead(state.means, j, k, metric) - constants.misfit[metric] * bias
-                    shown = log_evidence(
-                        difference, a, b, state.sigma[metric], constants.rhos[metric], state.log_prices[metric]
-                    )
-                    evidence = min(evidence, shown)
                 ahead = ahead and state.means[j, metric] - state.means[k, metric] >= constants.eps[metric]
             if evidence > against:
                 best, against = j, evidence
@@ -1033,7 +1061,8 @@ def hardest_to_escape(
 ) -> tuple[int, float]:
     """The arm that k least clearly escapes, and the evidence that it does.
 
-    Where that is less than `against`, any one with less will do. Where k escapes all, any evidence that suffices.
+    Where that is less than `against`, any one with less will do. Where k escapes all, any evidence that suffices. With
+    a misfit, one that the model does not tell from k is enough: such pairs have to be measured.
     """
     L = state.means.shape[1]
     misfit = allows_misfit(constants)
@@ -1050,8 +1079,8 @@ def hardest_to_escape(
         if passed:
             continue
         for j in state.order[state.block_starts[block] : state.block_stops[block]]:
-            if in_favour < against:
-                return worst, in_favour  # elimination is nearer, whatever the others say
+            if in_favour < against or (misfit and in_favour <= 0.0):
+                return worst, in_favour  # elimination is nearer, or measuring, whatever the others say
             for metric in range(L):
                 passed = passed or state.means[j, metric] < state.needed[metric]
             if passed or j == k or not has_to_be_escaped(state.status, state.presence, state.excused, j):

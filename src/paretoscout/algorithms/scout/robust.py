@@ -19,6 +19,7 @@ from ...kernels.compile import allocating_kernel, inner_kernel, kernel
 from ...kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, verdicts_of_those_there
 from ...kernels.dispatch import NO_TICKET, Basis, Verdicts
 from ...kernels.evidence import log_evidence_along
+from ...kernels.noise import may_reach
 from ..contract import Accepts, Kernels, Setup
 from . import linear as scout_linear
 from . import tabular as scout_tabular
@@ -193,9 +194,10 @@ def adopt_measured(state: RobustScoutState) -> None:
 @inner_kernel
 def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
+    samples, model, eps = state.tabular.samples, constants.tabular.model, constants.tabular.eps
     threshold = state.tabular.thresholds[k]
     for j in range(state.linear.pulls.shape[0]):
-        if j != k and not state.escaped[k, j]:
+        if j != k and not state.escaped[k, j] and may_reach(samples, model, eps, k, j, threshold):
             state.escaped[k, j] = scout_tabular.escape(state.tabular, constants.tabular, k, j) >= threshold
         # an arm that measurements eliminate may be forgotten, even if the model accepted it before
         state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
@@ -210,6 +212,9 @@ def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k
     best, beaten, escaped = arm_at(tabular.best, k), -np.inf, -np.inf
     if best >= 0 and linear.status[best] != DOMINATED:
         beaten = scout_tabular.beats(tabular.samples, constants.tabular.model, k, best)
+    hardest = arm_at(tabular.worst, k)
+    if hardest >= 0 and scout_linear.allows_misfit(constants.linear) and linear.status[hardest] != DOMINATED:
+        j = hardest  # by measurements; the model may have named any one that it does not tell from k
     if j >= 0:
         escaped = scout_tabular.held_by(tabular, constants.tabular, k, j)
     if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or beaten > escaped):
