@@ -11,7 +11,7 @@ import numpy as np
 from .. import checks
 from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.dispatch import Basis, Verdicts, implement
+from ..kernels.dispatch import Basis, Held, Verdicts, implement
 from .ranges import check_settings, setting
 from .states import declare
 
@@ -172,6 +172,18 @@ def _fixed_size(state: Any, rounds: int) -> Any:
 
 
 @dataclass(frozen=True)
+class WhileHeld:
+    """What an algorithm can say by outcomes that are held back, because trials asked for before them are still open.
+
+    Without it they count once these are told or void. The samples of the state are never changed.
+    """
+
+    judge: Callable[[Any, Any, Held, int], None]  # the arms that an arm concerns, -1: all; decides what is proven
+    verdicts: Callable[[Any, Any, Held], Verdicts]  # with intervals by what may be said of each arm
+    pair: Callable[[Any, Any, Held, int, int], Any]  # the state as statements on two arms see it
+
+
+@dataclass(frozen=True)
 class Kernels:
     """The functions that work on one class of state, and what they can take.
 
@@ -205,6 +217,7 @@ class Kernels:
     # and their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
     compared: Callable[[Any, Any, int, int], tuple[FloatArray, FloatArray, FloatArray]] | None = None
     nearest: Callable[[Any, Any, int], list[tuple[int, float]]] | None = None
+    while_held: WhileHeld | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
     # what arrays of whole numbers hold whose names do not tell, see states.py: a role, or one for each entry
     ranges: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)

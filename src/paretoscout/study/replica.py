@@ -15,7 +15,8 @@ trial stays open |
 | arms | arms are added or withdrawn: every arm is judged again |
 
 Outcomes count in the order in which they were asked for, whatever the order in which they are told: fast ones may be
-those of one kind, and no proof allows that these come first. `order="told"` is for those who know better.
+those of one kind, and no proof allows that these come first. `order="told"` is for those who know better. An algorithm
+that can (`WhileHeld`) is shown what waits, and which trials are open: it may have verdicts that do not hang on these.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT, UNDECIDED
+from ..kernels.dispatch import Held
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span
@@ -58,6 +60,8 @@ OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
 EXAMINED_AFTER = 1.05
 #: By which factors eps may be larger so that all is decided, tried in turn.
 LARGER_EPS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
+#: So many trials from the first open one on an algorithm may look at, at most; outcomes behind them wait.
+MOST_HELD = 1024
 #: Why an arm was withdrawn: its measurements failed, it broke a guard, somebody took it out.
 KINDS = ("failed", "guard", "by hand")
 
@@ -330,7 +334,7 @@ class Replica:
 
     def _look(self, judge: Judge) -> None:
         """Judge what people act on, of the arms that are there."""
-        judge.look(self.rows, self.session.done, eps=self.session.setup.eps, **self._evidence())
+        judge.look(self._rows_known, self.session.done, eps=self.session.setup.eps, **self._evidence())
 
     def _evidence(self) -> dict[str, Any]:
         """What practical verdicts rest on, as `judge` takes it."""
@@ -462,6 +466,7 @@ class Replica:
             self.session.set_presence(arm, DOUBTFUL)
         if doubtful:
             self.session.judge_again()
+            self._hold()
 
     # Events
 
@@ -524,6 +529,7 @@ class Replica:
             self._follow(event)
             return
         self.number, self._known = event.number, None
+        self.session.hold(None)
         if event.kind == "tell":
             self._tell(event)
         elif event.kind == "fail" or event.kind == "give-up":
@@ -536,7 +542,8 @@ class Replica:
             self._change_arms(event, history)
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
-        self._take_turns()
+        judged_again = self._take_turns() or event.kind == "arms"
+        self._hold(None if judged_again or "arm" not in event.body else self.index[event.body["arm"]])
         if self.spec.guards and self.keeps_shares and self.session.done:
             if event.kind == "arms" and self.judge is not None:
                 self._look(self.judge)  # verdicts are numbered by those who are there
@@ -549,7 +556,8 @@ class Replica:
     def _note_verdicts(self, at_once: bool) -> None:
         """Keep with which event each verdict came; it may be taken back, and come again."""
         judge = self.judge
-        if not (at_once or (self._status_changed() if judge is None else judge.due(self.rows, self.session.done))):
+        due = self._status_changed() if judge is None else judge.due(self._rows_known, self.session.done)
+        if not (at_once or due):
             return
         if judge is not None:
             self._look(judge)
@@ -682,10 +690,47 @@ class Replica:
         self.waiting[number] = outcomes
         heapq.heappush(self.turns, number)
 
-    def _take_turns(self) -> None:
-        """Count what has its turn: nothing that was asked before it is open."""
+    def _take_turns(self) -> bool:
+        """Count what has its turn: nothing that was asked before it is open. Return whether all was judged again."""
+        judged_again = False
         while self.turns and (self.spec.order == "told" or not self.open or self.turns[0] < next(iter(self.open))):
-            self._count(self.waiting.pop(heapq.heappop(self.turns)))
+            outcomes = self.waiting.pop(heapq.heappop(self.turns))
+            self._count(outcomes)
+            judged_again = judged_again or outcomes.table
+        return judged_again
+
+    def _hold(self, arm: int | None = None) -> None:
+        """Let the algorithm judge by what waits for its turn: what an outcome of an arm concerns, or everything."""
+        held = self._held()
+        if held is not None:
+            self.session.hold(held, None if arm is None else int(self.place[arm]))
+
+    def _held(self) -> Held | None:
+        """Return what waits for its turn, and what is open, in the order of asking; None: nobody may look at that.
+
+        As far as a table that waits: it is judged after its last row.
+        """
+        if not self.waiting or self.session.kernels.while_held is None:
+            return None
+        arms, rows = list[int](), list[list[float | None]]()
+        told = list[bool]()
+        for number in sorted([*self.open, *self.waiting])[:MOST_HELD]:
+            waits = self.waiting.get(number)
+            if waits is not None and waits.table:
+                break
+            told.append(waits is not None)
+            arms.append(self.open[number].arm if waits is None else waits.arms[0])
+            rows.append([None] * len(self.columns) if waits is None else waits.values[0])
+        if not any(told):
+            return None
+        outcomes, observed = self._for_session(as_array(rows))
+        return Held(self.place[arms], np.array(told), outcomes, observed)
+
+    @property
+    def _rows_known(self) -> int:
+        """How many outcomes count, or may be looked at by the algorithm while they wait."""
+        held = self.session.held
+        return self.rows + (0 if held is None else int(held.told.sum()))
 
     def _count(self, outcomes: Outcomes) -> None:
         """Count outcomes as evidence."""
@@ -893,6 +938,7 @@ class Replica:
         replica._index()
         replica.session = Session.load(session)
         replica._seat()
+        replica.session.held = replica._held()  # it was judged by that before
         return replica
 
 
