@@ -16,7 +16,7 @@ LONG := study_trust session_bytes diagnostics standing cli_exits
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench growth beside-hyperfine leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench scale growth beside-hyperfine leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -76,6 +76,9 @@ bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	run against_hyperfine --json out/hyperfine.json; \
 	run beside_hyperfine --json out/beside-hyperfine.json; \
 	test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
+
+scale: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.scale --json out/scale.json
 
 growth: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.growth --json out/growth.json --picture docs/images/growth.png --page docs/growth.md

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import paretoscout as ps
 from paretoscout.algorithms import Scout, Setup
 from paretoscout.algorithms.scout import pilots, tabular, tree
 from paretoscout.kernels import heap, noise, split
+from paretoscout.kernels.compile import kernel
 from paretoscout.kernels.decisions import DOMINATED
 from paretoscout.session import Session
 
@@ -35,7 +37,7 @@ def test_the_table_of_splits_is_below_the_least_split(z: float, x: float) -> Non
     s_i = 1 / np.sqrt(1 + np.exp(-2 * x))
     s_j = s_i * np.exp(-x)
     least = minimize_scalar(lambda u: g(u / s_i) + g((z - u) / s_j), bracket=(0, z + 0.1)).fun - z * z / 2
-    got = split.least_excess(split.split_table(), z, x)
+    got = least_excess(split.split_table(), z, x)
     assert got <= least + 1e-9
     if z <= split.LARGEST_Z:
         assert got >= least - 0.003
@@ -80,6 +82,23 @@ def in_the_middle(K: int, L: int, seed: int, rounds: int, known: bool = True) ->
     return session
 
 
+@kernel
+def score(own_tree: Any, samples: Any, model: Any, eps: Array, k: int, j: int, route: int) -> float:
+    return tree.score(own_tree, samples, model, eps, k, j, route, -np.inf)
+
+
+@kernel
+def find_rival(
+    own_tree: Any, samples: Any, model: Any, eps: Array, status: Any, presence: Any, k: int, route: int, guess: int
+) -> int:
+    return tree.find_rival(own_tree, samples, model, eps, status, presence, k, route, guess)
+
+
+@kernel
+def least_excess(table: Array, z: float, x: float) -> float:
+    return split.least_excess(table, z, x)
+
+
 @pytest.mark.parametrize(("K", "L", "known"), [(60, 2, True), (90, 3, True), (400, 1, True), (60, 2, False)], ids=str)
 def test_the_tree_finds_who_matters(K: int, L: int, known: bool) -> None:
     """The same as looking at all arms: who beats an arm most clearly, whom it escapes least, whatever changed since."""
@@ -97,15 +116,12 @@ def test_the_tree_finds_who_matters(K: int, L: int, known: bool) -> None:
     for k in standing[:: 3 if UNCOMPILED else 1]:
         tree.prepare(state.tree, state.samples, constants.model, k)
         others = [j for j in standing if j != k]
-        beaten = {j: tree.beaten_term(state.tree, state.samples, constants.model, k, j, -np.inf) for j in others}
-        escaped = {
-            j: tree.escape_term(state.tree, state.samples, constants.model, constants.eps, k, j, np.inf) for j in others
-        }
-        for guess in (-1, others[0]):
-            best, worst = (find(*searched, k, guess) for find in (tree.find_best, tree.find_worst))
-            most = max(beaten.values())
-            assert best == -1 if most == -np.inf else beaten[best] == most
-            assert escaped[worst] == min(escaped.values())
+        for route in (tree.BEATEN, tree.ESCAPES):
+            scores = {j: score(*searched[:4], k, j, route) for j in others}
+            most = max(scores.values())
+            for guess in (-1, others[0]):
+                found = find_rival(*searched, k, route, guess)
+                assert found == -1 if most == -np.inf and route == tree.BEATEN else scores[found] == most
         needed = 2.0
         listed = state.tree.arms[: state.tree.size[0]].tolist()
         leaves = {tree.leaf_of(state.tree, arm) for arm in listed}

@@ -25,7 +25,7 @@ def largest_excess(table: FloatArray, parts: int) -> float:
             left, right = table[row, column], table[row, column + 1]
             for part in range(parts):
                 chord = left + (right - left) * part / parts
-                least = split.excess(row * split.STEP, (column + (part + 1.0) / parts) * split.STEP)
+                least = split.excess(row / split.PER_UNIT, (column + (part + 1.0) / parts) / split.PER_UNIT)
                 most = max(most, chord - least)
     return most
 

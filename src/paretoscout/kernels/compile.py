@@ -38,6 +38,8 @@ PACKAGE = __name__.partition(".")[0]
 #: `error_model="numpy"`: dividing by zero gives inf, compiled or not. Never `fastmath`: it makes isnan
 #: false and reorders sums, so that compiled and uncompiled runs would part ways. Nobody calls kernels from C.
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
+#: Said of every kernel: what is left out is taken from whoever calls it first.
+DEFAULTS: dict[str, Any] = {"no_cpython_wrapper": False, "forceinline": False}
 NO_COUNTING: Any = {"_nrt": False}
 
 
@@ -53,22 +55,36 @@ def kernel(function: F) -> F:
     >>> double(21)
     42
     """
-    return _compile(function, NO_COUNTING)
+    return _compile(function, {**NO_COUNTING, **DEFAULTS})
+
+
+def inner_kernel(function: F) -> F:
+    """Compile a function that only kernels call: a door for Python takes longer to compile than most functions."""
+    return _compile(function, {**NO_COUNTING, **DEFAULTS, "no_cpython_wrapper": True})
+
+
+def entry_kernel(function: F) -> F:
+    """Compile a short function that drivers call for each sample: into the simulation's loop, and for Python."""
+    return _compile(function, {**NO_COUNTING, **DEFAULTS, "forceinline": True})
 
 
 def short_kernel(function: F) -> F:
-    """Compile a function into whoever calls it: a call would hand over all arrays of a state, which costs more."""
-    return _compile(function, {**NO_COUNTING, "forceinline": True})
+    """Compile a function into the kernel that calls it: a call would hand over all arrays of a state, and cost more."""
+    return _compile(function, {**NO_COUNTING, "no_cpython_wrapper": True, "forceinline": True})
 
 
 def allocating_kernel(function: F) -> F:
     """Compile a function that may make arrays and return them; otherwise like `kernel`."""
-    return _compile(function, {})
+    return _compile(function, DEFAULTS)
 
 
 def uncached(function: F) -> F:
     """Compile a function again in each process: for loops over other people's kernels, which may change or go away."""
-    return function if config.DISABLE_JIT else cast(F, numba.njit(cache=False, **FLAGS, **NO_COUNTING)(function))
+    return (
+        function
+        if config.DISABLE_JIT
+        else cast(F, numba.njit(cache=False, **FLAGS, **NO_COUNTING, **DEFAULTS)(function))
+    )
 
 
 def per_state(function: F) -> Callable[[Any], F]:

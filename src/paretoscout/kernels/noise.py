@@ -104,7 +104,7 @@ def says_nothing(samples: Samples, model: NoiseModel, arm: int, metric: int) -> 
     return samples.squares[arm, metric] == 0.0 or samples.n_seen[metric] <= FEW_VALUES
 
 
-@kernel
+@short_kernel
 def ranked_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """Log evidence that the mean of i is above that of j if they differ by that, to rank pairs by.
 
@@ -125,7 +125,7 @@ def ranked_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric:
     return known_evidence(samples, model, i, j, metric, 0.0) - 0.5 * difference * difference / spread
 
 
-@kernel
+@short_kernel
 def known_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """Log e-value, sigma known, of two means that differ by so much."""
     n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]

@@ -23,15 +23,16 @@ from .compile import kernel, short_kernel
 from .evidence import least_split
 
 #: The grid of the table.
-STEP = 0.1
+PER_UNIT = 10.0
 LARGEST_Z, LARGEST_X = 24.0, 9.0
-N_Z, N_X = round(LARGEST_Z / STEP) + 1, round(LARGEST_X / STEP) + 1
+N_Z, N_X = round(LARGEST_Z * PER_UNIT) + 1, round(LARGEST_X * PER_UNIT) + 1
 #: What interpolation may be above psi, and more: 2.5e-5 is proven.
 MARGIN = 3e-5
 #: For so many samples of an arm prices and variances are kept; of more they are worked out.
 N_COUNTS = 4096
 #: Terms that are smaller than the largest by this factor's log are left out: a smaller sum is valid.
 NEGLIGIBLE = 12.0
+LOG_4 = math.log(4.0)
 
 
 @kernel
@@ -46,7 +47,7 @@ def fill_table(table: FloatArray) -> None:
     """Write psi at all points of the grid."""
     for row in range(table.shape[0]):
         for column in range(table.shape[1]):
-            table[row, column] = excess(row * STEP, column * STEP)
+            table[row, column] = excess(row / PER_UNIT, column / PER_UNIT)
 
 
 @cache
@@ -57,16 +58,16 @@ def split_table() -> FloatArray:
     return table
 
 
-@kernel
+@short_kernel
 def least_excess(table: FloatArray, z: float, x: float) -> float:
     """A lower bound on psi, less than 0.003 below it; beyond the largest z, which psi rises with, that of the edge."""
     if x >= LARGEST_X:
         return excess(min(z, LARGEST_Z), x) - MARGIN
-    place = min(z, LARGEST_Z) / STEP
+    place = min(z, LARGEST_Z) * PER_UNIT
     row = min(int(place), N_Z - 2)
     along = place - row
-    place = x / STEP
-    column = min(int(place), N_X - 2)
+    place = x * PER_UNIT
+    column = int(place)
     across = place - column
     low = table[row, column] + across * (table[row, column + 1] - table[row, column])
     high = table[row + 1, column] + across * (table[row + 1, column + 1] - table[row + 1, column])
@@ -123,14 +124,17 @@ def log_evidence_by_table(
     apart = math.log(sigma_i / sigma_j) if sigma_i != sigma_j else 0.0
     largest, total = -np.inf, 0.0
     for r in range(rhos.shape[1]):
-        spread_i, spread_j = spread_of(by_count, rhos, n_i, metric, r), spread_of(by_count, rhos, n_j, metric, r)
-        z = difference / math.sqrt(variance_i * spread_i + variance_j * spread_j)
-        x = half_log_spread(by_count, rhos, n_i, metric, r) - half_log_spread(by_count, rhos, n_j, metric, r) + apart
         price = price_of(by_count, rhos, n_i, metric, r) + price_of(by_count, rhos, n_j, metric, r)
-        term = log_weights[r] - price + 0.5 * z * z + least_excess(table, z, abs(x))
+        spread_i, spread_j = spread_of(by_count, rhos, n_i, metric, r), spread_of(by_count, rhos, n_j, metric, r)
+        square = difference * difference / (variance_i * spread_i + variance_j * spread_j)
+        term = log_weights[r] - price + 0.5 * square
+        if term + LOG_4 <= largest - NEGLIGIBLE:
+            continue  # whatever psi is: it is below log 4
+        x = half_log_spread(by_count, rhos, n_i, metric, r) - half_log_spread(by_count, rhos, n_j, metric, r) + apart
+        term += least_excess(table, math.sqrt(square), abs(x))
         if term > largest:
             total = 1.0 + (total * math.exp(largest - term) if largest > term - NEGLIGIBLE else 0.0)
             largest = term
         elif term > largest - NEGLIGIBLE:
             total += math.exp(term - largest)
-    return largest + math.log(total)
+    return largest + math.log(total) if total > 1.0 else largest

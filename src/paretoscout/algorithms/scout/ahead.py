@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.arrays import IntArray, SmallInts
+from ...kernels.arrays import IntArray, SmallInts, arm_at
 from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import GONE
 from ...kernels.dispatch import Held, Verdicts
@@ -36,13 +36,14 @@ from .tabular import (
     accept,
     eliminate,
     escape,
+    find,
     lacks_against,
     lacks_in_favour,
     look,
     verdicts,
     waits,
 )
-from .tree import find_best, must_be_escaped, prepare
+from .tree import BEATEN, must_be_escaped, prepare
 
 #: No arm is tested before there are so many samples.
 NEVER = 1 << 62
@@ -181,7 +182,7 @@ def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead
     """Eliminate or accept k if the evidence suffices, each at its own place; else return what lacks."""
     against = lacks_against_ahead(state, constants, held, ahead, k)
     if against <= 0.0:
-        eliminate(state, k, state.best[k])
+        eliminate(state, k)
         return np.inf
     in_favour = lacks_in_favour_ahead(state, constants, held, ahead, k)
     if in_favour <= 0.0:
@@ -195,10 +196,10 @@ def lacks_against_ahead(state: ScoutState, constants: ScoutConstants, held: Held
     """What evidence lacks for eliminating k: below the first open trial of k or its best rival, or that of k alone."""
     if state.best[k] < 0:
         return np.inf
-    of_k, of_best = first_open_of(held, ahead, k), first_open_of(held, ahead, state.best[k])
+    best = arm_at(state.best, k)
+    of_k, of_best = first_open_of(held, ahead, k), first_open_of(held, ahead, best)
     lacks = lacks_against_below(state, constants, held, ahead, k, min(of_k, of_best))
     if lacks > 0.0 and of_best < of_k:
-        best = state.best[k]
         of_others = lacks_against_below(state, constants, held, ahead, k, of_k)
         if of_others > lacks:
             state.best[k] = best
@@ -224,9 +225,7 @@ def lacks_against_below(
             state.presence[ahead.arms[slot]] = GONE
     count_up_to_limits(state, constants, held, ahead)
     prepare(state.tree, state.samples, constants.model, k)
-    state.best[k] = find_best(
-        state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, state.best[k]
-    )
+    state.best[k] = find(state, constants, k, BEATEN)
     lacks = lacks_against(state, constants, k)
     put_back(state, ahead)
     return lacks

@@ -127,7 +127,7 @@ def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Riv
         rivals_of(k, state.status, state.presence, measured),
         lambda j: (
             scout_tabular.escape(state, constants, k, j),
-            scout_tabular.escapes(state, constants, k, j),
+            scout_tabular.escapes(state.samples, constants.model, constants.eps, k, j),
         ),
         lambda j: float((state.samples.means[j] - state.samples.means[k] - constants.eps).min()),
     )

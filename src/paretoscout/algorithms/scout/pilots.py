@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.arrays import FloatArray, IntArray, SmallInts
+from ...kernels.arrays import FloatArray, IntArray, SmallInts, arm_at
 from ...kernels.compile import kernel
 from ...kernels.decisions import is_there
 from ...kernels.evidence import log_sum
@@ -224,7 +224,7 @@ def gap_to_champions(
     """By how much the pilot of k is behind the champion that leads it most in every metric; 0: behind nobody."""
     gap = 0.0
     for i in range(n):
-        j = pilots.champions[addition, i]
+        j = arm_at(pilots.champions[addition], i)
         if j >= 0 and j != k:
             gap = max(gap, pilot_lead(pilots, sharing, noise, sigma, addition, j, k))
     return gap
@@ -275,7 +275,7 @@ def norm_of(pilots: Pilots, sharing: Sharing, noise: IntArray, sigma: FloatArray
     """The log of the sum over all champions but k of what each has by its pilot."""
     total = -np.inf
     for i in range(pilots.champions.shape[1]):
-        j = pilots.champions[sharing.entered[k], i]
+        j = arm_at(pilots.champions[sharing.entered[k]], i)
         if j < 0:
             break
         if j != k:

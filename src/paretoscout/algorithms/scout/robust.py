@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.algebra import factorise, solve
-from ...kernels.arrays import BoolArray, FloatArray, IntArray
-from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.arrays import BoolArray, FloatArray, IntArray, arm_at
+from ...kernels.compile import allocating_kernel, inner_kernel, kernel
 from ...kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, verdicts_of_those_there
 from ...kernels.dispatch import NO_TICKET, Basis, Verdicts
 from ...kernels.evidence import log_evidence_along
@@ -102,7 +102,7 @@ def choose(
     return arm, constants.no_ticket
 
 
-@kernel
+@inner_kernel
 def look_again(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Renew the evidence of the pair that decides k."""
     linear, tabular = state.linear, state.tabular
@@ -111,7 +111,7 @@ def look_again(state: RobustScoutState, constants: RobustScoutConstants, k: int)
     elif linear.rival[k] >= 0:
         j = linear.rival[k]
         beaten = scout_tabular.beats(tabular.samples, constants.tabular.model, k, j)
-        progress = max(beaten, scout_tabular.escapes(tabular, constants.tabular, k, j))
+        progress = max(beaten, scout_tabular.held_by(tabular, constants.tabular, k, j))
         linear.progress[k] = progress + constants.linear.threshold - tabular.thresholds[k]
 
 
@@ -132,7 +132,7 @@ def update(
         judge_by_model(state, constants, scout_linear.refresh(state.linear, constants.linear))
 
 
-@kernel
+@inner_kernel
 def judge_by_model(state: RobustScoutState, constants: RobustScoutConstants, n_leaders: int) -> int:
     """Judge all arms that have no verdict by the model, unless it proves not to fit; return how many it eliminates."""
     linear = state.linear
@@ -174,7 +174,7 @@ def judge_again(state: RobustScoutState, constants: RobustScoutConstants) -> Non
             pass  # who need not be escaped any more may have been all that stood in the way of others
 
 
-@kernel
+@inner_kernel
 def adopt_measured(state: RobustScoutState) -> None:
     """Take over the verdicts that are measured."""
     linear, tabular = state.linear, state.tabular
@@ -190,7 +190,7 @@ def adopt_measured(state: RobustScoutState) -> None:
             state.survives[k] = np.inf
 
 
-@kernel
+@inner_kernel
 def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
     threshold = state.tabular.thresholds[k]
@@ -201,17 +201,17 @@ def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> 
         state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
 
 
-@kernel
+@inner_kernel
 def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Turn to measuring the pair that decides k itself, where that is closer to a verdict or the model gives none."""
     linear, tabular = state.linear, state.tabular
     j = linear.rival[k]
     lead = constants.linear.threshold - tabular.thresholds[k]
-    best, beaten, escaped = tabular.best[k], -np.inf, -np.inf
+    best, beaten, escaped = arm_at(tabular.best, k), -np.inf, -np.inf
     if best >= 0 and linear.status[best] != DOMINATED:
         beaten = scout_tabular.beats(tabular.samples, constants.tabular.model, k, best)
     if j >= 0:
-        escaped = scout_tabular.escapes(tabular, constants.tabular, k, j)
+        escaped = scout_tabular.held_by(tabular, constants.tabular, k, j)
     if best >= 0 and linear.status[best] != DOMINATED and (j < 0 or beaten > escaped):
         measured, rival = beaten + lead, best
     elif j >= 0:
@@ -222,7 +222,7 @@ def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k
         linear.progress[k], linear.rival[k], linear.route[k] = measured, rival, MEASURE
 
 
-@kernel
+@inner_kernel
 def largest_misfit(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> float:
     """The largest misfit, the same in every metric, with which the verdict on k would have been reached."""
     linear = state.linear
@@ -270,7 +270,7 @@ def misfit_of_pair(state: RobustScoutState, constants: RobustScoutConstants, k: 
     return found
 
 
-@kernel
+@inner_kernel
 def misfit_is_proven(state: RobustScoutState, constants: RobustScoutConstants) -> bool:
     """Whether the arms' means are further from the model than the declared misfit allows, in some metric."""
     for metric in range(state.linear.means.shape[1]):
@@ -331,7 +331,7 @@ def evidence_of_misfit(state: RobustScoutState, constants: RobustScoutConstants,
     return -np.inf
 
 
-@kernel
+@inner_kernel
 def residual(state: RobustScoutState, constants: RobustScoutConstants, k: int, metric: int, length: float) -> float:
     """What the parameters, a step further, leave unexplained of the mean of an arm beyond the misfit."""
     left = state.tabular.samples.means[k, metric]
@@ -341,7 +341,7 @@ def residual(state: RobustScoutState, constants: RobustScoutConstants, k: int, m
     return math.copysign(excess, left) if excess > 0.0 else 0.0
 
 
-@kernel
+@inner_kernel
 def cost_of_fit(state: RobustScoutState, constants: RobustScoutConstants, metric: int, length: float) -> float:
     """The sum that the parameters are to minimise, a step further."""
     total = 0.0
@@ -352,7 +352,7 @@ def cost_of_fit(state: RobustScoutState, constants: RobustScoutConstants, metric
     return 0.5 * total / state.linear.sigma[metric] ** 2
 
 
-@kernel
+@inner_kernel
 def reopen(state: RobustScoutState) -> None:
     """The model does not fit: only what was measured remains."""
     linear, tabular = state.linear, state.tabular

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.arrays import BoolArray, FloatArray, IntArray, SmallInts
-from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.arrays import BoolArray, FloatArray, IntArray, SmallInts, arm_at
+from ...kernels.compile import allocating_kernel, entry_kernel, inner_kernel, kernel, short_kernel
 from ...kernels.decisions import (
     DOMINATED,
     DOUBTFUL,
@@ -57,13 +57,14 @@ from .pilots import (
     share_against,
 )
 from .tree import (
+    BEATEN,
+    ESCAPES,
     SMALL,
     Tree,
     build,
     can_beat,
     empty_tree,
-    find_best,
-    find_worst,
+    find_rival,
     height_of,
     largest_term,
     must_be_escaped,
@@ -145,7 +146,6 @@ class ScoutState(NamedTuple):
     counters: IntArray  # (11,) see below
 
 
-ESCAPES, BEATEN = 0, 1
 (
     TOTAL,  # samples in all
     N_UNDECIDED,  # arms in the heap
@@ -264,7 +264,7 @@ def init(regret_weight: float, setup: Setup, pilots: bool = True) -> tuple[Scout
 # Choosing
 
 
-@kernel
+@entry_kernel
 def choose(
     state: ScoutState, constants: ScoutConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
@@ -273,12 +273,18 @@ def choose(
     if counters[LEFT] > 0:
         counters[LEFT] -= 1
         return counters[CURRENT], constants.no_ticket
-    K = state.pulls.shape[0]
+    return choose_another(state, constants, pending), constants.no_ticket
+
+
+@inner_kernel
+def choose_another(state: ScoutState, constants: ScoutConstants, pending: IntArray) -> int:
+    """The next arm, and how many times in a row."""
+    counters, K = state.counters, state.pulls.shape[0]
     for place in range(counters[CURSOR], K * constants.first_pulls):
         k = place % K
         if is_there(state.presence[k]) and state.pulls[k] + pending[k] <= place // K:
-            return k, constants.no_ticket
-    k = state.heap[0]
+            return k
+    k = arm_at(state.heap, 0)
     arm, rival = k, rival_of(state, k)
     measurable = rival >= 0 and is_there(state.presence[rival])
     if measurable and gain(state, constants, rival, pending) > gain(state, constants, k, pending):
@@ -286,16 +292,16 @@ def choose(
     counters[CURRENT], counters[IN_QUESTION] = arm, k
     counters[LEFT] = batch_of(state, arm, k) - 1
     note_pending(state, k, rival, pending)
-    return arm, constants.no_ticket
+    return arm
 
 
-@kernel
+@short_kernel
 def rival_of(state: ScoutState, k: int) -> int:
     """The other arm of the pair that decides k; -1: nobody."""
-    return state.best[k] if state.route[k] == BEATEN else state.worst[k]
+    return arm_at(state.best if state.route[k] == BEATEN else state.worst, k)
 
 
-@kernel
+@inner_kernel
 def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
     n = least_count(state.samples.counts, arm) + pending[arm]
@@ -305,7 +311,7 @@ def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArr
     return noisiness(constants.model.sigma, constants.noisiest, arm) / (n * (n + 1.0) * cost)
 
 
-@kernel
+@short_kernel
 def least_count(counts: FloatArray, arm: int) -> float:
     """Observations of the metric that has the fewest."""
     n = np.inf
@@ -314,7 +320,7 @@ def least_count(counts: FloatArray, arm: int) -> float:
     return n
 
 
-@kernel
+@short_kernel
 def noisiness(sigma: FloatArray, noisiest: FloatArray, arm: int) -> float:
     """Squared sigma over that of the noisiest arm, on average over the metrics."""
     L, total = sigma.shape[1], 0.0
@@ -324,7 +330,7 @@ def noisiness(sigma: FloatArray, noisiest: FloatArray, arm: int) -> float:
     return total / L
 
 
-@kernel
+@short_kernel
 def batch_of(state: ScoutState, arm: int, k: int) -> int:
     """How many times in a row an arm is measured for k."""
     n, progress = least_count(state.samples.counts, arm), state.keys[k] + state.thresholds[k]
@@ -336,7 +342,7 @@ def batch_of(state: ScoutState, arm: int, k: int) -> int:
     return max(1, int(batch))
 
 
-@kernel
+@short_kernel
 def note_pending(state: ScoutState, k: int, rival: int, pending: IntArray) -> None:
     """Let what is on its way count as if it said what the rest said: who asks again is sent elsewhere."""
     on_the_way = pending[k] + (pending[rival] if rival >= 0 else 0)
@@ -353,7 +359,7 @@ def note_pending(state: ScoutState, k: int, rival: int, pending: IntArray) -> No
 # Taking in
 
 
-@kernel
+@entry_kernel
 def update(
     state: ScoutState,
     constants: ScoutConstants,
@@ -366,7 +372,7 @@ def update(
     counters = state.counters
     counters[TOTAL] += 1
     state.pulls[arm] += 1
-    changed, enough = False, False
+    enough = False
     for metric in range(outcome.shape[0]):
         if observed[metric]:
             enough = note_value(state.samples.seen, state.samples.n_seen, metric, outcome[metric]) or enough
@@ -383,30 +389,62 @@ def update(
                 )
             else:
                 count_in(state.samples, constants.model, arm, metric, outcome[metric])
-                changed = True
-    advance_cursor(state, constants)
-    if counters[N_UNDECIDED] == 0:
-        return
-    if changed:
+    if counters[N_UNDECIDED] > 0 and state.tree.size[0] > SMALL:
         note_change(state.tree, state.samples, constants.model, arm)
-    if counters[TOTAL] < constants.first_pulls * counters[N_THERE]:
-        return  # there is nothing to compare yet
-    if enough or counters[TOTAL] >= counters[REFRESH_AT]:  # enough: what was not relied on so far says something now
-        refresh(state, constants)
-        return
-    if arm == counters[CURRENT] and counters[LEFT] > 0:
-        return  # it is measured once more
-    tree_is_old = counters[TOTAL] >= counters[BUILD_AT] or counters[N_LEFT] > BUILD_AT_LOSS * state.tree.size[0]
-    if tree_is_old:
+    goes_on = arm == counters[CURRENT] and counters[LEFT] > 0 and counters[TOTAL] < counters[REFRESH_AT]
+    if enough or not goes_on:
+        reconsider(state, constants, arm, enough)
+
+
+@inner_kernel
+def reconsider(state: ScoutState, constants: ScoutConstants, arm: int, enough: bool) -> None:
+    """Look at the arms that the samples of an arm concern, and now and then at all; then at the most ambiguous one.
+
+    enough: what was not relied on so far says something now.
+    """
+    counters = state.counters
+    advance_cursor(state, constants)
+    if counters[N_UNDECIDED] == 0 or counters[TOTAL] < constants.first_pulls * counters[N_THERE]:
+        return  # there is nothing to decide, or nothing to compare yet
+    at_all = enough or counters[TOTAL] >= counters[REFRESH_AT]
+    if at_all or counters[TOTAL] >= counters[BUILD_AT] or counters[N_LEFT] > BUILD_AT_LOSS * state.tree.size[0]:
         renew_tree(state, constants)
-    if arm == counters[CURRENT] and counters[IN_QUESTION] != arm and waits(state, counters[IN_QUESTION]):
-        look(state, constants, counters[IN_QUESTION])
-    if waits(state, arm):
-        look(state, constants, arm)
-    find_most_ambiguous(state, constants)
+    n = state.tree.size[0] if at_all else 2
+    for step in range(n + LOOKS):
+        if step >= n:
+            if counters[N_UNDECIDED] == 0:
+                break
+            k = arm_at(state.heap, 0)
+            if state.marks[k] == mark_of(state, k):
+                break  # what is known of it is up to date
+        elif at_all:
+            k = arm_at(state.tree.arms, step)
+        else:
+            k = arm
+            if step == 0:
+                k = counters[IN_QUESTION]
+                if arm != counters[CURRENT] or arm == k:
+                    continue
+        if waits(state, k):
+            look(state, constants, k)
+        elif at_all and state.status[k] == UNDECIDED and is_beaten(state, constants, k):
+            eliminate(state, k)  # it left, and had to be escaped
+    if at_all:
+        note_gaps(state)
 
 
-@kernel
+@short_kernel
+def note_gaps(state: ScoutState) -> None:
+    """Note the mean gap, and when to look at all arms again."""
+    counters, K, total = state.counters, state.pulls.shape[0], 0.0
+    for k in range(K):
+        total += state.gaps[k]
+    state.mean_gap[0] = total / K
+    after = REFRESH_AFTER if K <= MANY else REFRESH_MANY_AFTER
+    counters[REFRESH_AT] = counters[TOTAL] + max(1, counters[N_UNDECIDED], int(after * counters[TOTAL]))
+
+
+@short_kernel
 def advance_cursor(state: ScoutState, constants: ScoutConstants) -> None:
     """Pass the arms that have their first samples."""
     K, cursor = state.pulls.shape[0], state.counters[CURSOR]
@@ -418,13 +456,13 @@ def advance_cursor(state: ScoutState, constants: ScoutConstants) -> None:
     state.counters[CURSOR] = cursor
 
 
-@kernel
+@short_kernel
 def waits(state: ScoutState, k: int) -> bool:
     """Whether an arm is in the heap."""
     return state.status[k] == UNDECIDED and is_there(state.presence[k])
 
 
-@kernel
+@inner_kernel
 def renew_tree(state: ScoutState, constants: ScoutConstants) -> None:
     """Build the tree of the arms that stand."""
     build(state.tree, state.samples, constants.model, state.status, state.presence)
@@ -433,83 +471,38 @@ def renew_tree(state: ScoutState, constants: ScoutConstants) -> None:
 
 
 @kernel
-def refresh(state: ScoutState, constants: ScoutConstants) -> None:
-    """Look at all arms that have no verdict."""
-    counters, K = state.counters, state.pulls.shape[0]
-    renew_tree(state, constants)
-    for i in range(state.tree.size[0]):
-        k = state.tree.arms[i]
-        if waits(state, k):
-            look(state, constants, k)
-        elif state.status[k] == UNDECIDED:  # it left, and has to be escaped until it is shown to be dominated
-            prepare(state.tree, state.samples, constants.model, k)
-            state.best[k] = find_best(
-                state.tree,
-                state.samples,
-                constants.model,
-                constants.eps,
-                state.status,
-                state.presence,
-                k,
-                state.best[k],
-            )
-            if lacks_against(state, constants, k) <= 0.0:
-                eliminate(state, k, state.best[k])
-    total = 0.0
-    for k in range(K):
-        total += state.gaps[k]
-    state.mean_gap[0] = total / K
-    after = REFRESH_AFTER if K <= MANY else REFRESH_MANY_AFTER
-    counters[REFRESH_AT] = counters[TOTAL] + max(1, counters[N_UNDECIDED], int(after * counters[TOTAL]))
-    find_most_ambiguous(state, constants)
-
-
-@kernel
-def find_most_ambiguous(state: ScoutState, constants: ScoutConstants) -> None:
-    """Look at the arm on top of the heap, until what is known of it is up to date."""
-    for _ in range(LOOKS):
-        if state.counters[N_UNDECIDED] == 0:
-            return
-        k = state.heap[0]
-        if state.marks[k] == mark_of(state, k):
-            return
-        look(state, constants, k)
-
-
-@kernel
 def mark_of(state: ScoutState, k: int) -> int:
     """Changes when k or one of its two rivals is measured, or a rival stands no more."""
     mark = state.pulls[k]
-    for j in (state.best[k], state.worst[k]):
+    for rivals in (state.best, state.worst):
+        j = arm_at(rivals, k)
         if j >= 0:
             mark += state.pulls[j] + (state.status[j] == DOMINATED) * (1 << 40)
     return mark
 
 
-@kernel
+@inner_kernel
 def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     """Find the rivals that matter to k, decide if that is proven, else say how near it is."""
     prepare(state.tree, state.samples, constants.model, k)
     threshold = state.thresholds[k]
-    best = find_best(
-        state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, state.best[k]
-    )
+    best = find(state, constants, k, BEATEN)
     beaten, escaped, worst = -np.inf, np.inf, best
     state.gaps[k] = 0.0
     if best >= 0:
         state.gaps[k] = margin(best, k, state.samples.means)
-        beaten, escaped = beats(state.samples, constants.model, k, best), escapes(state, constants, k, best)
-    if not (best >= 0 and beaten >= TELLING * threshold and escaped < min(beaten, threshold)):
-        worst = find_worst(
-            state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, state.worst[k]
-        )
-        escaped = escapes(state, constants, k, worst) if worst >= 0 else np.inf
+        beaten = beats(state.samples, constants.model, k, best)
+        if beaten >= TELLING * threshold:
+            escaped = held_by(state, constants, k, best)
+    if escaped >= min(beaten, threshold):  # else it is beaten, if anything: whom it escapes least does not matter
+        worst = find(state, constants, k, ESCAPES)
+        escaped = held_by(state, constants, k, worst) if worst >= 0 else np.inf
     state.best[k], state.worst[k] = best, worst
     if state.counters[TOTAL] >= state.test_at[k] and max(beaten, escaped) >= threshold:
         if decide(state, constants, k, beaten, escaped):
             return
-        worst = state.worst[k]  # one that is harder to escape may have been found
-        escaped = escapes(state, constants, k, worst) if worst >= 0 else np.inf
+        worst = arm_at(state.worst, k)  # one that is harder to escape may have been found
+        escaped = held_by(state, constants, k, worst) if worst >= 0 else np.inf
     route = BEATEN if best >= 0 and beaten > escaped else ESCAPES
     if best >= 0 and worst >= 0 and max(beaten, escaped) < TELLING * threshold:
         lacks_to_be_beaten = lacking(state.samples, constants.model, constants.eps, threshold, k, best, BEATEN)
@@ -524,7 +517,23 @@ def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     set_key(state.heap, state.position, state.keys, k, key, state.counters[N_UNDECIDED])
 
 
-@kernel
+@short_kernel
+def find(state: ScoutState, constants: ScoutConstants, k: int, route: int) -> int:
+    """Who matters most to k for one of the two verdicts; who did at the last look is looked at first."""
+    guess = arm_at(state.best if route == BEATEN else state.worst, k)
+    tree, model, eps = state.tree, constants.model, constants.eps
+    return find_rival(tree, state.samples, model, eps, state.status, state.presence, k, route, guess)
+
+
+@inner_kernel
+def is_beaten(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
+    """Whether it is proven that k is dominated, whether or not it is there."""
+    prepare(state.tree, state.samples, constants.model, k)
+    state.best[k] = find(state, constants, k, BEATEN)
+    return lacks_against(state, constants, k) <= 0.0
+
+
+@short_kernel
 def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float) -> float:
     """By what an arm is ranked: the least comes first.
 
@@ -543,7 +552,7 @@ def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float
     return min(max(progress - state.thresholds[k], FIRST / 4), LAST / 4)
 
 
-@kernel
+@inner_kernel
 def beats(samples: Samples, model: NoiseModel, k: int, j: int) -> float:
     """Log evidence that j is better than k in every metric, to rank by."""
     least = np.inf
@@ -554,13 +563,20 @@ def beats(samples: Samples, model: NoiseModel, k: int, j: int) -> float:
 
 
 @kernel
-def escapes(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+def escapes(samples: Samples, model: NoiseModel, eps: FloatArray, k: int, j: int) -> float:
     """Log evidence that j is not better than k by eps everywhere, of the metric that shows most; to rank by."""
     most = -np.inf
-    for metric in range(state.samples.means.shape[1]):
-        lead = state.samples.means[k, metric] + constants.eps[metric] - state.samples.means[j, metric]
-        most = max(most, ranked_evidence(state.samples, constants.model, k, j, metric, lead))
-    return most + log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
+    for metric in range(samples.means.shape[1]):
+        lead = samples.means[k, metric] + eps[metric] - samples.means[j, metric]
+        most = max(most, ranked_evidence(samples, model, k, j, metric, lead))
+    return most
+
+
+@short_kernel
+def held_by(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+    """`escapes`, with the share with which j has to be escaped."""
+    share = log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
+    return escapes(state.samples, constants.model, constants.eps, k, j) + share
 
 
 @kernel
@@ -571,7 +587,7 @@ def log_share_to_escape(presence: SmallInts, thresholds: FloatArray, delta: floa
     return math.log(TO_ESCAPE)
 
 
-@kernel
+@inner_kernel
 def lacking(
     samples: Samples, model: NoiseModel, eps: FloatArray, threshold: float, k: int, j: int, route: int
 ) -> float:
@@ -596,14 +612,14 @@ def lacking(
 # Deciding
 
 
-@kernel
+@inner_kernel
 def decide(state: ScoutState, constants: ScoutConstants, k: int, beaten: float, escaped: float) -> bool:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
     threshold, lacks = state.thresholds[k], np.inf
     if beaten >= threshold:
         lacks = lacks_against(state, constants, k)
         if lacks <= 0.0:
-            eliminate(state, k, state.best[k])
+            eliminate(state, k)
             return True
     if escaped >= threshold:
         in_its_favour = lacks_in_favour(state, constants, k)
@@ -616,7 +632,7 @@ def decide(state: ScoutState, constants: ScoutConstants, k: int, beaten: float, 
     return False
 
 
-@kernel
+@short_kernel
 def lacks_against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """What evidence lacks for eliminating k; infinite where nothing may be said."""
     if state.best[k] < 0 or not pilots_are_in(state.pilots, constants.sharing, k):
@@ -624,7 +640,7 @@ def lacks_against(state: ScoutState, constants: ScoutConstants, k: int) -> float
     return state.thresholds[k] - against(state, constants, k)
 
 
-@kernel
+@short_kernel
 def lacks_in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """What evidence lacks for accepting k; infinite where nothing may be said."""
     if not is_there(state.presence[k]) or not pilots_are_in(state.pilots, constants.sharing, k):
@@ -632,32 +648,32 @@ def lacks_in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> flo
     return state.thresholds[k] - in_favour(state, constants, k)
 
 
-@kernel
-def eliminate(state: ScoutState, k: int, by: int) -> None:
-    """Say that k is dominated."""
+@inner_kernel
+def eliminate(state: ScoutState, k: int) -> None:
+    """Say that k is dominated by who beats it most clearly."""
     if is_there(state.presence[k]):
         take_out(state, k)
     state.status[k] = DOMINATED
-    state.beaten_by[k] = by
+    state.beaten_by[k] = state.best[k]
     note_leaving(state.tree, k)
     state.counters[N_LEFT] += 1
 
 
-@kernel
+@short_kernel
 def accept(state: ScoutState, k: int) -> None:
     """Say that k belongs to the front."""
     take_out(state, k)
     state.status[k] = FRONT
 
 
-@kernel
+@short_kernel
 def take_out(state: ScoutState, k: int) -> None:
     """Take an arm out of the heap."""
     size = remove(state.heap, state.position, state.keys, k, state.counters[N_UNDECIDED])
     state.counters[N_UNDECIDED] = size
 
 
-@kernel
+@short_kernel
 def joined(e_values: bool, a: float, b: float) -> float:
     """Log evidence of two hypotheses together: e-values may be added, of p-values the better one counts."""
     return log_sum(a, b) if e_values else max(a, b)
@@ -670,16 +686,16 @@ def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     If k is optimal every j has a metric in which it is not better, so each term, and the sum, is an e-process. Summed
     over the champions and the one that beats k most clearly: leaving terms out makes the sum smaller.
     """
-    came, best, last = constants.sharing.entered[k], state.best[k], state.pilots.champions.shape[0] - 1
+    came, best, last = constants.sharing.entered[k], arm_at(state.best, k), state.pilots.champions.shape[0] - 1
     total, summed = -np.inf, False
     for i in range(state.pilots.champions.shape[1]):
-        j = state.pilots.champions[came, i]
+        j = arm_at(state.pilots.champions[came], i)
         if j < 0:
             break
         summed = summed or j == best
         total = joined(constants.e_values, total, term_against(state, constants, k, j, True, total))
     for i in range(state.pilots.champions.shape[1] if last > came else 0):  # those who came later
-        j = state.pilots.champions[last, i]
+        j = arm_at(state.pilots.champions[last], i)
         if j >= 0 and constants.sharing.entered[j] > came:
             summed = summed or j == best
             total = joined(constants.e_values, total, term_against(state, constants, k, j, False, total))
@@ -688,7 +704,7 @@ def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, leads: bool, total: float) -> float:
     """What j adds to the evidence against k; nothing, where that would make no difference."""
     if not can_beat(state.status, state.presence, k, j):
@@ -748,8 +764,9 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     """
     tree, threshold = state.tree, state.thresholds[k]
     least, n = np.inf, tree.size[0]
-    if state.worst[k] >= 0 and must_be_escaped(state.status, state.presence, k, state.worst[k]):  # the hardest first
-        least = escape(state, constants, k, state.worst[k])
+    worst = arm_at(state.worst, k)
+    if worst >= 0 and must_be_escaped(state.status, state.presence, k, worst):  # the hardest first
+        least = escape(state, constants, k, worst)
         if least < threshold:
             return least
     L = state.samples.means.shape[1]
@@ -758,7 +775,7 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     tree.stack[0], depth = 1, 1
     while depth > 0:
         depth -= 1
-        node = tree.stack[depth]
+        node = arm_at(tree.stack, depth)
         skips = n > SMALL and state.counters[N_DOUBTFUL] == 0
         if skips and (
             tree.standing[node] == 0
@@ -771,7 +788,7 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
             continue
         leaf = node - first
         for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
-            j = tree.arms[i]
+            j = arm_at(tree.arms, i)
             if must_be_escaped(state.status, state.presence, k, j):
                 least = min(least, escape(state, constants, k, j))
                 if least < threshold:
@@ -797,17 +814,12 @@ def judge_again(state: ScoutState, constants: ScoutConstants) -> None:
     advance_cursor(state, constants)
     renew_tree(state, constants)
     for k in range(K):
-        if state.presence[k] != GONE:
-            prepare(state.tree, state.samples, constants.model, k)
-            state.best[k] = find_best(
-                state.tree, state.samples, constants.model, constants.eps, state.status, state.presence, k, -1
-            )
-            if lacks_against(state, constants, k) <= 0.0:
-                state.beaten_by[k] = state.best[k]
+        if state.presence[k] != GONE and is_beaten(state, constants, k):
+            state.beaten_by[k] = state.best[k]
     for k in range(K):  # who is eliminated may have eliminated others all the same
         if state.beaten_by[k] >= 0:
-            eliminate(state, k, state.beaten_by[k])
-    refresh(state, constants)
+            eliminate(state, k)
+    reconsider(state, constants, counters[CURRENT], counters[TOTAL] >= 0)
 
 
 @allocating_kernel
@@ -828,7 +840,7 @@ def verdicts(state: ScoutState, constants: ScoutConstants) -> Verdicts:
     return Verdicts(status, rival, state.samples.means.copy(), radii, state.pulls.copy())
 
 
-@kernel
+@entry_kernel
 def done(state: ScoutState, constants: ScoutConstants) -> bool:
     """Whether every arm that is there has its verdict."""
     return state.counters[N_UNDECIDED] == 0

@@ -16,13 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.arrays import FloatArray, IntArray, SmallInts
-from ...kernels.compile import kernel, short_kernel
+from ...kernels.arrays import FloatArray, IntArray, SmallInts, arm_at
+from ...kernels.compile import inner_kernel, kernel, short_kernel
 from ...kernels.decisions import DOMINATED, GONE, is_there
 from ...kernels.noise import NORMAL, ROUNDING, SIGMA, NoiseModel, Samples, variance_of
 from ...kernels.split import half_log_spread, least_excess, price_of, spread_of
 from ..states import declare
 
+#: The two verdicts on an arm: it escapes all others, or one beats it.
+ESCAPES, BEATEN = 0, 1
 #: Up to so many standing arms all are looked at.
 SMALL = 40
 #: So many arms are in a leaf, at most.
@@ -84,7 +86,7 @@ def empty_tree(K: int, L: int, R: int) -> Tree:
 # Building
 
 
-@kernel
+@inner_kernel
 def build(tree: Tree, samples: Samples, model: NoiseModel, status: SmallInts, presence: SmallInts) -> None:
     """List the arms that stand, and build the tree where they are many."""
     K, n = samples.counts.shape[0], 0
@@ -96,7 +98,8 @@ def build(tree: Tree, samples: Samples, model: NoiseModel, status: SmallInts, pr
     tree.size[0] = n
     if n > SMALL:
         for i in range(n):
-            tree.precision[tree.arms[i]] = precision_of(tree, samples, model, tree.arms[i])
+            arm = arm_at(tree.arms, i)
+            tree.precision[arm] = precision_of(samples, model, arm)
         for metric in range(samples.means.shape[1]):
             tree.range[metric] = range_of(tree, samples.means, metric, 0, n)
         height = height_of(n)
@@ -118,8 +121,8 @@ def build(tree: Tree, samples: Samples, model: NoiseModel, status: SmallInts, pr
         tree.place[tree.arms[i]] = i
 
 
-@kernel
-def precision_of(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> float:
+@short_kernel
+def precision_of(samples: Samples, model: NoiseModel, arm: int) -> float:
     """Samples over variance, multiplied over the metrics."""
     product = 1.0
     for metric in range(samples.means.shape[1]):
@@ -128,7 +131,7 @@ def precision_of(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> f
     return product
 
 
-@kernel
+@inner_kernel
 def widest(tree: Tree, means: FloatArray, start: int, end: int) -> int:
     """By which metric to split arms, or L: by how well they are known, if they differ much in that."""
     L = means.shape[1]
@@ -146,7 +149,7 @@ def widest(tree: Tree, means: FloatArray, start: int, end: int) -> int:
     return found
 
 
-@kernel
+@inner_kernel
 def range_of(tree: Tree, means: FloatArray, metric: int, start: int, end: int) -> float:
     """How far the means of some arms lie apart."""
     low, high = np.inf, -np.inf
@@ -156,7 +159,7 @@ def range_of(tree: Tree, means: FloatArray, metric: int, start: int, end: int) -
     return high - low
 
 
-@kernel
+@inner_kernel
 def split(
     arms: SmallInts, start: int, end: int, middle: int, metric: int, means: FloatArray, precision: FloatArray
 ) -> None:
@@ -184,7 +187,7 @@ def split(
             break
 
 
-@kernel
+@inner_kernel
 def fill_nodes(tree: Tree, samples: Samples, model: NoiseModel, height: int) -> None:
     """Work out the bounds of all nodes, from the leaves to the root (node 1)."""
     L = samples.means.shape[1]
@@ -194,7 +197,7 @@ def fill_nodes(tree: Tree, samples: Samples, model: NoiseModel, height: int) -> 
         clear_node(tree, node)
         for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
             tree.standing[node] += 1
-            widen(tree, samples, model, node, tree.arms[i])
+            widen(tree, samples, model, node, arm_at(tree.arms, i))
     for node in range(first - 1, 0, -1):
         clear_node(tree, node)
         for child in range(2 * node, 2 * node + 2):
@@ -207,7 +210,7 @@ def fill_nodes(tree: Tree, samples: Samples, model: NoiseModel, height: int) -> 
                 tree.noisiest[node, metric] = max(tree.noisiest[node, metric], tree.noisiest[child, metric])
 
 
-@kernel
+@inner_kernel
 def clear_node(tree: Tree, node: int) -> None:
     """Let a node have no arms."""
     tree.standing[node] = 0
@@ -216,7 +219,7 @@ def clear_node(tree: Tree, node: int) -> None:
         tree.fewest[node, metric], tree.quietest[node, metric] = np.inf, np.inf
 
 
-@kernel
+@inner_kernel
 def widen(tree: Tree, samples: Samples, model: NoiseModel, node: int, arm: int) -> None:
     """Let the bounds of a node take in an arm as it is now."""
     for metric in range(samples.means.shape[1]):
@@ -239,7 +242,7 @@ def leaf_of(tree: Tree, arm: int) -> int:
     return leaves + ((tree.place[arm] + 1) * leaves - 1) // n
 
 
-@kernel
+@inner_kernel
 def note_change(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> None:
     """Keep the bounds right after an arm was measured."""
     node = leaf_of(tree, arm)
@@ -248,7 +251,7 @@ def note_change(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> No
         node >>= 1
 
 
-@kernel
+@inner_kernel
 def note_leaving(tree: Tree, arm: int) -> None:
     """Note that an arm stands no more."""
     node = leaf_of(tree, arm)
@@ -271,7 +274,7 @@ def prepare(tree: Tree, samples: Samples, model: NoiseModel, k: int) -> None:
             own[metric, r, 1] = variance * spread_of(by_count, rhos, n, metric, r) if n > 0.0 else np.inf
 
 
-@kernel
+@short_kernel
 def largest_term(
     tree: Tree,
     samples: Samples,
@@ -312,68 +315,50 @@ def times(square: float, spread: float) -> float:
     return square / spread if spread > 0.0 else np.inf
 
 
-@kernel
-def beaten_term(tree: Tree, samples: Samples, model: NoiseModel, k: int, j: int, at_least: float) -> float:
-    """How clearly j seems to beat k in every metric; no more is worked out once it is below what is asked for."""
+@short_kernel
+def score(
+    tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, j: int, route: int, reached: float
+) -> float:
+    """How much j matters to k: how clearly it seems to beat k in every metric, or how little k seems to escape it.
+
+    No more is worked out once it is no more than what was reached.
+    """
     least = np.inf
     for metric in range(samples.means.shape[1]):
         lead = samples.means[j, metric] - samples.means[k, metric]
-        if lead <= 0.0:
+        if route == ESCAPES:
+            lead = samples.means[k, metric] + eps[metric] - samples.means[j, metric]
+        elif lead <= 0.0:
             return -np.inf
-        n = samples.counts[j, metric]
-        variance = variance_of(samples, model, j, metric)
-        least = min(least, largest_term(tree, samples, model, k, metric, lead, n, n, variance))
-        if least <= at_least:
+        n, variance = samples.counts[j, metric], variance_of(samples, model, j, metric)
+        term = largest_term(tree, samples, model, k, metric, lead, n, n, variance)
+        least = min(least, term if route == BEATEN else -term)
+        if least <= reached:
             break
     return least
 
 
-@kernel
-def escape_term(
-    tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, j: int, at_most: float
-) -> float:
-    """How clearly k seems to escape j; no more is worked out once it is above what is asked for."""
-    most = -np.inf
-    for metric in range(samples.means.shape[1]):
-        lead = samples.means[k, metric] + eps[metric] - samples.means[j, metric]
-        n = samples.counts[j, metric]
-        variance = variance_of(samples, model, j, metric)
-        most = max(most, largest_term(tree, samples, model, k, metric, lead, n, n, variance))
-        if most >= at_most:
-            break
-    return most
-
-
-@kernel
-def most_beaten(tree: Tree, samples: Samples, model: NoiseModel, k: int, node: int) -> float:
-    """A bound from above on `beaten_term` of all arms of a node."""
+@short_kernel
+def bound_of(tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, node: int, route: int) -> float:
+    """A bound from above on `score` of all arms of a node."""
     least = np.inf
     for metric in range(samples.means.shape[1]):
         lead = tree.tops[node, metric] - samples.means[k, metric]
-        if lead <= 0.0:
+        n_paid, n_known, variance = tree.fewest[node, metric], tree.most[node, metric], tree.quietest[node, metric]
+        if route == ESCAPES:
+            lead = samples.means[k, metric] + eps[metric] - tree.tops[node, metric]
+            n_paid = tree.most[node, metric]
+            if lead > 0.0:
+                n_known, variance = tree.fewest[node, metric], tree.noisiest[node, metric]
+        elif lead <= 0.0:
             return -np.inf
-        n_paid, n_known = tree.fewest[node, metric], tree.most[node, metric]
-        least = min(
-            least, largest_term(tree, samples, model, k, metric, lead, n_paid, n_known, tree.quietest[node, metric])
-        )
+        term = largest_term(tree, samples, model, k, metric, lead, n_paid, n_known, variance)
+        least = min(least, term if route == BEATEN else -term)
     return least
 
 
-@kernel
-def least_escape(tree: Tree, samples: Samples, model: NoiseModel, eps: FloatArray, k: int, node: int) -> float:
-    """A bound from below on `escape_term` of all arms of a node."""
-    most = -np.inf
-    for metric in range(samples.means.shape[1]):
-        lead = samples.means[k, metric] + eps[metric] - tree.tops[node, metric]
-        n_paid, n_known, variance = tree.most[node, metric], tree.fewest[node, metric], tree.noisiest[node, metric]
-        if lead <= 0.0:
-            n_known, variance = tree.most[node, metric], tree.quietest[node, metric]
-        most = max(most, largest_term(tree, samples, model, k, metric, lead, n_paid, n_known, variance))
-    return most
-
-
-@kernel
-def find_best(
+@short_kernel
+def find_rival(
     tree: Tree,
     samples: Samples,
     model: NoiseModel,
@@ -381,121 +366,68 @@ def find_best(
     status: SmallInts,
     presence: SmallInts,
     k: int,
+    route: int,
     guess: int,
 ) -> int:
-    """The arm that seems to beat k most clearly in every metric, or -1; `guess` is looked at first."""
-    n, found, most = tree.size[0], -1, -np.inf
-    if guess >= 0 and can_beat(status, presence, k, guess):
-        most = beaten_term(tree, samples, model, k, guess, -np.inf)
-        found = guess if most > -np.inf else -1
-    if n <= SMALL:
-        for i in range(n):
-            j = tree.arms[i]
-            if can_beat(status, presence, k, j):
-                term = beaten_term(tree, samples, model, k, j, most)
-                if term > most:
-                    found, most = j, term
-        return found
-    first, height = 1 << height_of(n), height_of(n)
-    tree.stack[0], tree.bounds[0], depth = 1, np.inf, 1
+    """Who matters most to k: BEATEN, who seems to beat it most clearly; ESCAPES, whom it seems to escape least clearly.
+
+    -1: nobody. `guess` is looked at first; `prepare` must have been called for k.
+    """
+    n, found, reached = tree.size[0], -1, -np.inf
+    if guess >= 0 and matters(status, presence, k, guess, route):
+        reached = score(tree, samples, model, eps, k, guess, route, -np.inf)
+        found = guess if route == ESCAPES or reached > -np.inf else -1
+    height = height_of(n) if n > SMALL else 0
+    first, depth = 1 << height, 1
+    tree.stack[0], tree.bounds[0] = 1, np.inf
     while depth > 0:
         depth -= 1
-        node = tree.stack[depth]
-        if tree.bounds[depth] <= most:
+        node = arm_at(tree.stack, depth)
+        if tree.bounds[depth] <= reached:
             continue
-        if node >= first:
-            leaf = node - first
-            for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
-                j = tree.arms[i]
-                if can_beat(status, presence, k, j):
-                    term = beaten_term(tree, samples, model, k, j, most)
-                    if term > most:
-                        found, most = j, term
+        if node < first:
+            depth = push_children(tree, samples, model, eps, k, route, node, depth, reached)
             continue
-        depth = push_children(tree, samples, model, eps, k, node, depth, True, most)
+        leaf = node - first
+        for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
+            j = arm_at(tree.arms, i)
+            if matters(status, presence, k, j, route):
+                scored = score(tree, samples, model, eps, k, j, route, reached)
+                if scored > reached or (found < 0 and route == ESCAPES):
+                    found, reached = j, scored
     return found
 
 
-@kernel
-def find_worst(
-    tree: Tree,
-    samples: Samples,
-    model: NoiseModel,
-    eps: FloatArray,
-    status: SmallInts,
-    presence: SmallInts,
-    k: int,
-    guess: int,
-) -> int:
-    """The arm that k seems to escape least clearly, or -1; `guess` is looked at first."""
-    n, found, least = tree.size[0], -1, np.inf
-    if guess >= 0 and must_be_escaped(status, presence, k, guess):
-        found, least = guess, escape_term(tree, samples, model, eps, k, guess, np.inf)
-    if n <= SMALL:
-        for i in range(n):
-            j = tree.arms[i]
-            if must_be_escaped(status, presence, k, j):
-                term = escape_term(tree, samples, model, eps, k, j, least)
-                if term < least or found < 0:
-                    found, least = j, term
-        return found
-    first, height = 1 << height_of(n), height_of(n)
-    tree.stack[0], tree.bounds[0], depth = 1, -np.inf, 1
-    while depth > 0:
-        depth -= 1
-        node = tree.stack[depth]
-        if tree.bounds[depth] >= least and found >= 0:
-            continue
-        if node >= first:
-            leaf = node - first
-            for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
-                j = tree.arms[i]
-                if must_be_escaped(status, presence, k, j):
-                    term = escape_term(tree, samples, model, eps, k, j, least)
-                    if term < least or found < 0:
-                        found, least = j, term
-            continue
-        depth = push_children(tree, samples, model, eps, k, node, depth, False, least)
-    return found
-
-
-@kernel
+@short_kernel
 def push_children(
     tree: Tree,
     samples: Samples,
     model: NoiseModel,
     eps: FloatArray,
     k: int,
+    route: int,
     node: int,
     depth: int,
-    beats: bool,
     reached: float,
 ) -> int:
-    """Put the children that may have something better on the stack, the more promising one on top."""
-    left, right = 2 * node, 2 * node + 1
-    if beats:
-        of_left = most_beaten(tree, samples, model, k, left) if tree.standing[left] > 0 else -np.inf
-        of_right = most_beaten(tree, samples, model, k, right) if tree.standing[right] > 0 else -np.inf
-        first, last = (left, right) if of_left < of_right else (right, left)
-        low, high = min(of_left, of_right), max(of_left, of_right)
-        if low > reached:
-            tree.stack[depth], tree.bounds[depth] = first, low
-            depth += 1
-        if high > reached:
-            tree.stack[depth], tree.bounds[depth] = last, high
-            depth += 1
-        return depth
-    of_left = least_escape(tree, samples, model, eps, k, left) if tree.standing[left] > 0 else np.inf
-    of_right = least_escape(tree, samples, model, eps, k, right) if tree.standing[right] > 0 else np.inf
-    first, last = (left, right) if of_left > of_right else (right, left)
-    low, high = min(of_left, of_right), max(of_left, of_right)
-    if high < reached:
-        tree.stack[depth], tree.bounds[depth] = first, high
-        depth += 1
-    if low < reached:
-        tree.stack[depth], tree.bounds[depth] = last, low
-        depth += 1
+    """Put the children that may have more on the stack, the more promising one on top; return how many are on it."""
+    stack, bounds, before = tree.stack, tree.bounds, depth
+    for child in range(2 * node, 2 * node + 2):
+        if tree.standing[child] > 0:
+            bound = bound_of(tree, samples, model, eps, k, child, route)
+            if bound > reached:
+                stack[depth], bounds[depth] = child, bound
+                depth += 1
+    if depth == before + 2 and bounds[before] > bounds[before + 1]:
+        stack[before], stack[before + 1] = stack[before + 1], stack[before]
+        bounds[before], bounds[before + 1] = bounds[before + 1], bounds[before]
     return depth
+
+
+@short_kernel
+def matters(status: SmallInts, presence: SmallInts, k: int, j: int, route: int) -> bool:
+    """Whether j may eliminate k, or has to be escaped."""
+    return can_beat(status, presence, k, j) if route == BEATEN else must_be_escaped(status, presence, k, j)
 
 
 @short_kernel
