@@ -80,7 +80,8 @@ class Course:
         outcomes = self.outcomes[self.first :]
         told = self.told[self.first :]
         observed = ~np.isnan(outcomes) & told[:, None]
-        return Held(self.arms[self.first :], told, np.where(observed, outcomes, 0.0), observed)
+        eras = np.zeros(len(told), np.int64)
+        return Held(self.arms[self.first :], told, np.where(observed, outcomes, 0.0), observed, eras)
 
     def first_open(self, arm: int) -> int:
         """The number of the first open trial of an arm."""

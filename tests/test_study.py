@@ -863,11 +863,17 @@ def test_arms_come_and_go_only_where_each_has_its_share(algorithm: Any) -> None:
         refuses(study, NotSupported, "'multi-pfi' cannot add or withdraw options: its delta is for those", action)
 
 
-def test_arms_added_after_looking_are_refused() -> None:
-    study = new()
-    study.add_arms(["before"])
+def test_arms_added_after_looking_are_refused_where_contexts_count_and_where_they_were_withdrawn() -> None:
+    study = new({"arm": ["a", "b"], "x": [1.0, 2.0]}, contexts=["x"], model="linear", sigma=0.1)
+    before, after = ({"arm": [name], "x": [3.0]} for name in ("before", "after"))
+    study.add_arms(before)
     play(study, 1)
-    refuses(study, NotSupported, "cannot be added after looking at outcomes", lambda: study.add_arms(["after"]))
+    refuses(study, NotSupported, "cannot be added after looking at outcomes", lambda: study.add_arms(after))
+    study = new()
+    play(study, 1)
+    study.withdraw("a")
+    refuses(study, NotSupported, "cannot be added after looking at outcomes", lambda: study.add_arms(["a"]))
+    study.add_arms(["after"])
 
 
 def test_what_was_withdrawn_after_looking_must_still_be_escaped() -> None:

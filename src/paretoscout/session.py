@@ -113,6 +113,11 @@ class Session:
         """Take a question back: it will not be answered."""
         self.pending[self.open.pop(number).arm] -= 1
 
+    def set_era(self, era: int) -> None:
+        """Say after how many additions after looking the outcomes that come next were asked for, see `Setup.looked`."""
+        if self.kernels.after_looking:
+            self.state.era[0] = era
+
     def add(self, arm: int, outcome: Any, observed: Any = None) -> None:
         """Take in a measurement that was not asked for."""
         self._require("unasked", "data it did not ask for")

@@ -40,6 +40,7 @@ class Held(NamedTuple):
     told: BoolArray  # (n,) False: it is open
     outcomes: FloatArray  # (n, L) of those that are told
     observed: BoolArray  # (n, L)
+    eras: IntArray  # (n,) after how many additions after looking each was asked for
 
 
 class Basis(NamedTuple):

@@ -34,6 +34,7 @@ from .tabular import (
     ScoutConstants,
     ScoutState,
     accept,
+    count_later,
     eliminate,
     escape,
     find,
@@ -58,6 +59,7 @@ class Ahead(NamedTuple):
     limits: IntArray  # (m,) its trials below this place are counted in
     presence: SmallInts  # (m,) whether it is there
     rows: Samples  # (m, L)
+    later: Samples  # (E m, L)
 
 
 @allocating_kernel
@@ -75,37 +77,60 @@ def ahead_of(state: ScoutState, held: Held) -> Ahead:
     for i in range(n - 1, -1, -1):
         if not held.told[i]:
             first_open[place[held.arms[i]]] = i
-    samples = state.samples
-    none = arms[:0]
-    rows = Samples(
-        counts=samples.counts[arms],
-        centres=samples.centres[arms],
-        sums=samples.sums[arms],
-        means=samples.means[arms],
-        squares=samples.squares[arms if samples.squares.shape[0] > 0 else none],
-        spreads=samples.spreads[arms if samples.spreads.shape[0] > 0 else none],
+    n_eras = n_eras_of(state)
+    of_eras = np.empty(m * n_eras, np.int64)
+    for era in range(n_eras):
+        of_eras[era * m : (era + 1) * m] = arms + (era + 1) * K
+    rows, later = rows_at(state.samples, arms), rows_at(state.later, of_eras)
+    return Ahead(arms, place, first_open, np.zeros(m, np.int64), state.presence[arms], rows, later)
+
+
+@kernel
+def n_eras_of(state: ScoutState) -> int:
+    """How many additions after looking there were."""
+    return max(0, state.later.counts.shape[0] // state.pulls.shape[0] - 1)
+
+
+@allocating_kernel
+def rows_at(samples: Samples, places: IntArray) -> Samples:
+    """Return copies of some rows."""
+    none = places[:0]
+    return Samples(
+        counts=samples.counts[places],
+        centres=samples.centres[places],
+        sums=samples.sums[places],
+        means=samples.means[places],
+        squares=samples.squares[places if samples.squares.shape[0] > 0 else none],
+        spreads=samples.spreads[places if samples.spreads.shape[0] > 0 else none],
         seen=samples.seen,
         n_seen=samples.n_seen,
     )
-    return Ahead(arms, place, first_open, np.zeros(m, np.int64), state.presence[arms], rows)
 
 
 @kernel
 def put_back(state: ScoutState, ahead: Ahead) -> None:
     """Let all arms be there that are, with what is settled of them."""
-    samples, rows = state.samples, ahead.rows
-    for slot in range(ahead.arms.shape[0]):
+    m, K = ahead.arms.shape[0], state.pulls.shape[0]
+    for slot in range(m):
         arm = ahead.arms[slot]
         state.presence[arm] = ahead.presence[slot]
-        for metric in range(samples.counts.shape[1]):
-            samples.counts[arm, metric] = rows.counts[slot, metric]
-            samples.centres[arm, metric] = rows.centres[slot, metric]
-            samples.sums[arm, metric] = rows.sums[slot, metric]
-            samples.means[arm, metric] = rows.means[slot, metric]
-            if samples.squares.shape[0] > 0:
-                samples.squares[arm, metric] = rows.squares[slot, metric]
-            if samples.spreads.shape[0] > 0:
-                samples.spreads[arm, metric] = rows.spreads[slot, metric]
+        put_row_back(state.samples, ahead.rows, arm, slot)
+        for era in range(n_eras_of(state)):
+            put_row_back(state.later, ahead.later, (era + 1) * K + arm, era * m + slot)
+
+
+@kernel
+def put_row_back(samples: Samples, rows: Samples, place: int, slot: int) -> None:
+    """Let one row be what it was."""
+    for metric in range(samples.counts.shape[1]):
+        samples.counts[place, metric] = rows.counts[slot, metric]
+        samples.centres[place, metric] = rows.centres[slot, metric]
+        samples.sums[place, metric] = rows.sums[slot, metric]
+        samples.means[place, metric] = rows.means[slot, metric]
+        if samples.squares.shape[0] > 0:
+            samples.squares[place, metric] = rows.squares[slot, metric]
+        if samples.spreads.shape[0] > 0:
+            samples.spreads[place, metric] = rows.spreads[slot, metric]
 
 
 @kernel
@@ -125,6 +150,8 @@ def count_up_to_limits(state: ScoutState, constants: ScoutConstants, held: Held,
             piloted = constants.sharing.by_pilot == 0.0 or not math.isnan(first[arm, metric])
             if i < limit and held.told[i] and held.observed[i, metric] and piloted:
                 count_in(samples, model, arm, metric, held.outcomes[i, metric])
+                state.era[0] = held.eras[i]
+                count_later(state, constants, arm, metric, held.outcomes[i, metric])
 
 
 @kernel
@@ -287,6 +314,6 @@ def pair_ahead(state: ScoutState, constants: ScoutConstants, held: Held, k: int,
     ahead = ahead_of(state, held)
     until = min(first_open_of(held, ahead, k), first_open_of(held, ahead, j))
     ahead.limits[:] = np.where(np.isin(ahead.arms, (k, j)), until, 0)
-    seen = state._replace(samples=copy_state(state.samples))
+    seen = state._replace(samples=copy_state(state.samples), later=copy_state(state.later))
     count_up_to_limits(seen, constants, held, ahead)
     return seen
