@@ -250,6 +250,25 @@ def test_a_late_trial_holds_back_only_what_hangs_on_its_option() -> None:
     assert study.done
 
 
+@pytest.mark.parametrize("regret_weight", [0.5, 1.0])
+def test_nobody_is_accepted_before_there_is_anything_to_compare(regret_weight: float) -> None:
+    """Only one option has trials that wait, and the algorithm has not looked at the others yet."""
+    study = ps.Study(
+        ["a", "b", "c"],
+        [ps.Metric("score", eps=0.3)],
+        sigma=1.0,
+        storage="memory",
+        goal="front",
+        algorithm=Scout(regret_weight=regret_weight),
+    )
+    for arm in "abc":
+        study.tell(study.ask(arm=arm), {"score": 0.0})
+    study.ask(arm="a")
+    for _ in range(3):
+        study.tell(study.ask(arm="a"), {"score": 9.0})
+    assert study.verdicts().verdicts == ("undecided",) * 3
+
+
 def test_a_table_that_waits_holds_back_what_comes_after_it() -> None:
     study, _ = late_study()
     before = study.verdicts().estimates

@@ -864,7 +864,7 @@ def test_arms_come_and_go_only_where_each_has_its_share(algorithm: Any) -> None:
 
 
 def test_arms_added_after_looking_are_refused_where_contexts_count_and_where_they_were_withdrawn() -> None:
-    study = new({"arm": ["a", "b"], "x": [1.0, 2.0]}, contexts=["x"], model="linear", sigma=0.1)
+    study = new(arms={"arm": ["a", "b"], "x": [1.0, 2.0]}, contexts=["x"], model="linear", sigma=0.1)
     before, after = ({"arm": [name], "x": [3.0]} for name in ("before", "after"))
     study.add_arms(before)
     play(study, 1)

@@ -41,6 +41,7 @@ from .tabular import (
     lacks_against,
     lacks_in_favour,
     look,
+    renew_tree,
     verdicts,
     waits,
 )
@@ -175,11 +176,15 @@ def judge_ahead(state: ScoutState, constants: ScoutConstants, held: Held, arm: i
             for metric in range(held.outcomes.shape[1]):
                 if held.observed[i, metric]:
                     note_value(state.samples.seen, state.samples.n_seen, metric, held.outcomes[i, metric])
+    if counters[N_UNDECIDED] == 0:
+        return
     total = counters[TOTAL] + n_told
     everyone = arm < 0 or total >= counters[REFRESH_AT]
     if everyone:
         after = REFRESH_AFTER if K <= MANY else REFRESH_MANY_AFTER
         counters[REFRESH_AT] = total + max(1, counters[N_UNDECIDED], int(after * total))
+    if state.tree.size[0] == 0:  # so far there was nothing to compare; who accepts an arm must know all that stand
+        renew_tree(state, constants)
     suspects = np.zeros(K, np.bool_)
     ahead = ahead_of(state, held)
     ahead.limits[:] = held.arms.shape[0]
