@@ -223,6 +223,47 @@ def pair_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: i
 
 
 @kernel
+def least_evidence(
+    samples: Samples,
+    model: NoiseModel,
+    k: int,
+    metric: int,
+    lead: float,
+    fewest: float,
+    most: float,
+    noisiest: float,
+    needed: float,
+) -> float:
+    """Where sigma is unknown, a bound from below on the evidence that k is above each of some arms.
+
+    Their means are below that of k by `lead` or more, they have `fewest` to `most` samples and variances of up to
+    `noisiest`. Evidence grows with the lead and falls with the variance; samples are paid for, and tell. Where it is
+    clear that what is needed is not reached, no more is worked out.
+    """
+    n, noise = samples.counts[k, metric], model.noise[metric]
+    if says_nothing(samples, model, k, metric):
+        return -np.inf
+    if noise == NORMAL:
+        rhos, weights, own = model.rhos[metric], model.log_weights, samples.squares[k, metric]
+        rho = rhos[rhos.shape[0] - 1]  # the least: there, more samples cost most
+        paid = 0.5 * math.log((most + rho) / (fewest + rho))
+        halves = value_of_split(noise, 0.5 * lead, 0.5 * lead, n, fewest, own, fewest * noisiest, 1.0, rhos, weights)
+        if halves - paid < needed:
+            return -np.inf
+        return log_surprise_above(lead, n, own / n, fewest, noisiest, rhos, weights) - paid
+    unit, rates, weights = model.ranges[metric], model.rates, model.log_rate_weights
+    own, spread = samples.spreads[k, metric], noisiest * most / (unit * unit)
+    halves = value_of_split(noise, 0.5 * lead, 0.5 * lead, n, fewest, own, spread, unit, rates, weights)
+    if halves < needed:
+        return -np.inf
+    place, lead = (samples.means[k, metric] - model.lows[metric]) / unit, lead / unit
+    least = log_bernstein_above(lead, place - 1.0, min(place, lead), n, own, fewest, spread, rates, weights)
+    if place > lead:  # where the others are off to the other side, more samples tell less
+        least = min(least, log_bernstein_above(lead, lead, place, n, own, most, spread, rates, weights))
+    return least
+
+
+@kernel
 def radius(samples: Samples, model: NoiseModel, k: int, metric: int, threshold: float) -> float:
     """Half of a two-sided interval at the arm's share of delta, over L: the narrowest that one term gives."""
     n = samples.counts[k, metric]

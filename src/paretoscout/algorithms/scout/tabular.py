@@ -99,7 +99,7 @@ TELLING = 0.5
 HOPE = 1.0
 PRICE = 3.0
 #: All arms are looked at again after so many more samples, as a share of them; with MANY arms, more.
-REFRESH_AFTER = 0.05
+REFRESH_AFTER = 0.1
 REFRESH_MANY_AFTER = 0.25
 MANY = 5000
 #: The tree is built again after so many more samples, as a share, or when so many of its arms stand no more.

@@ -19,7 +19,7 @@ import numpy as np
 from ...kernels.arrays import FloatArray, IntArray, SmallInts, arm_at
 from ...kernels.compile import inner_kernel, kernel, short_kernel
 from ...kernels.decisions import DOMINATED, GONE, is_there
-from ...kernels.noise import NORMAL, ROUNDING, SIGMA, NoiseModel, Samples, variance_of
+from ...kernels.noise import NORMAL, ROUNDING, SIGMA, NoiseModel, Samples, least_evidence, variance_of
 from ...kernels.split import half_log_spread, least_excess, price_of, spread_of
 from ..states import declare
 
@@ -457,10 +457,13 @@ def surely_escaped(
         lead = mean + eps[metric] - top
         fewest, most = tree.fewest[node, metric], tree.most[node, metric]
         quietest, noisiest = tree.quietest[node, metric], tree.noisiest[node, metric]
-        own_variance = variance_of(samples, model, k, metric)
-        known = model.noise[metric] == SIGMA and fewest > 0.0 and samples.counts[k, metric] > 0.0
-        certain = quietest == 0.0 or own_variance == 0.0
-        if not known or certain or lead <= ROUNDING * (abs(mean) + abs(top)):
+        certain = quietest == 0.0 or variance_of(samples, model, k, metric) == 0.0
+        unknown = fewest == 0.0 or samples.counts[k, metric] == 0.0
+        if certain or unknown or lead <= ROUNDING * (abs(mean) + abs(top)):
+            continue
+        if model.noise[metric] != SIGMA:
+            if least_evidence(samples, model, k, metric, lead, fewest, most, noisiest, needed) >= needed:
+                return True
             continue
         for r in range(rhos.shape[1]):
             spread = noisiest * spread_of(by_count, rhos, fewest, metric, r)
