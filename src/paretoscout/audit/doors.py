@@ -579,6 +579,10 @@ def worker_cases() -> Iterator[DoorCase]:
                     title, partial(worked, make(told, uneven), Crew(workers, fast)), costly=workers > 64, short=short
                 )
     for make, what in ((identical, "A/A"), (just_beyond, "gap 1.02 eps")):
+        for told, uneven, fast in ((NOTHING, False, "good"), (SIGMA, True, "bad"), (BOUNDS, True, "good")):
+            # what waits counts for some pairs and not for others
+            play = partial(worked, make(told, uneven, K=6, L=2), Crew(16, fast))
+            yield DoorCase(f"{what}, six options, {told}, {_differ(uneven)}, {_crew(16, fast)}", play)
         for uneven, fast in ((True, "good"), (False, "bad")):
             head = f"{what}, {_differ(uneven)}"
             patient = Crew(16, fast, lease=SLOW / 3)
