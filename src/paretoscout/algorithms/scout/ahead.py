@@ -6,7 +6,8 @@ the same place, without the rivals that have an open trial there; what is said o
 noise of unknown scale, on each arm's trials below its own first open one. `docs/scout.md` has the proof.
 
 The samples of a state are the settled ones, below the first open trial of all. Here outcomes that are held back are
-counted in for a moment, up to some place; the rivals of an arm are looked for by all that was told.
+counted in for a moment, up to some place; the rivals of an arm are looked for by all that was told. What is asked for
+next goes by what is settled.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import GONE
 from ...kernels.dispatch import Held, Verdicts
 from ...kernels.evidence import note_value
+from ...kernels.heap import set_key
 from ...kernels.noise import NORMAL, Samples, count_in
 from ..states import copy_state
 from .tabular import (
     MANY,
     N_UNDECIDED,
-    PATIENCE,
     REFRESH_AFTER,
-    REFRESH_AT,
     REFRESH_MANY_AFTER,
     TOTAL,
     ScoutConstants,
@@ -179,48 +179,44 @@ def judge_ahead(state: ScoutState, constants: ScoutConstants, held: Held, arm: i
     if counters[N_UNDECIDED] == 0:
         return
     total = counters[TOTAL] + n_told
-    everyone = arm < 0 or total >= counters[REFRESH_AT]
-    if everyone:
-        after = REFRESH_AFTER if K <= MANY else REFRESH_MANY_AFTER
-        counters[REFRESH_AT] = total + max(1, counters[N_UNDECIDED], int(after * total))
+    after = REFRESH_AFTER if K <= MANY else REFRESH_MANY_AFTER
+    everyone = arm < 0 or n_told % max(1, counters[N_UNDECIDED], int(after * total)) == 0
     if state.tree.size[0] == 0:  # so far there was nothing to compare; who accepts an arm must know all that stand
         renew_tree(state, constants)
-    suspects = np.zeros(K, np.bool_)
+    best, worst, suspects = state.best.copy(), state.worst.copy(), np.zeros(K, np.bool_)
     ahead = ahead_of(state, held)
     ahead.limits[:] = held.arms.shape[0]
     count_up_to_limits(state, constants, held, ahead)
     for k in range(K):
         if waits(state, k) and (everyone or k == arm or state.best[k] == arm or state.worst[k] == arm):
-            suspects[k] = seems_decided(state, constants, k) and total >= state.test_at[k]
+            suspects[k] = seems_decided(state, constants, k)
     put_back(state, ahead)
     for k in range(K):
         if suspects[k]:
-            lacks = decide_ahead(state, constants, held, ahead, k)
-            if lacks < np.inf:
-                state.test_at[k] = total + int(PATIENCE * state.pulls[k] * lacks / state.thresholds[k])
+            decide_ahead(state, constants, held, ahead, k)
+        if waits(state, k):
+            state.best[k], state.worst[k] = best[k], worst[k]
 
 
 @kernel
 def seems_decided(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
-    """Look for the rivals of k without deciding anything; return whether the evidence would suffice."""
-    test_at, state.test_at[k] = state.test_at[k], NEVER
+    """Look for the rivals of k; return whether the evidence would suffice. Nothing is decided, and its turn stays."""
+    test_at, key, mark, gap, route = state.test_at[k], state.keys[k], state.marks[k], state.gaps[k], state.route[k]
+    state.test_at[k] = NEVER
     look(state, constants, k)
-    state.test_at[k] = test_at
-    return state.keys[k] >= 0.0
+    suffices = state.keys[k] >= 0.0
+    state.test_at[k], state.marks[k], state.gaps[k], state.route[k] = test_at, mark, gap, route
+    set_key(state.heap, state.position, state.keys, k, key, state.counters[N_UNDECIDED])
+    return suffices
 
 
 @kernel
-def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> float:
-    """Eliminate or accept k if the evidence suffices, each at its own place; else return what lacks."""
-    against = lacks_against_ahead(state, constants, held, ahead, k)
-    if against <= 0.0:
+def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> None:
+    """Eliminate or accept k if the evidence suffices, each at its own place."""
+    if lacks_against_ahead(state, constants, held, ahead, k) <= 0.0:
         eliminate(state, k)
-        return np.inf
-    in_favour = lacks_in_favour_ahead(state, constants, held, ahead, k)
-    if in_favour <= 0.0:
+    elif lacks_in_favour_ahead(state, constants, held, ahead, k) <= 0.0:
         accept(state, k)
-        return np.inf
-    return min(against, in_favour)
 
 
 @kernel
