@@ -13,6 +13,7 @@ from test_every_algorithm import CONTENDERS, EASY, LINEAR, plan, suited
 from paretoscout.algorithms import Settings
 from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput, NotSupported
+from paretoscout.kernels.dispatch import Held
 from paretoscout.session import Session
 from paretoscout.simulation.replicates import Simulation
 
@@ -47,6 +48,11 @@ def compile_kernels(group: Group) -> None:
                 no_rows = np.zeros((0, run.setup.n_metrics))
                 session.add_many(np.zeros(0, np.int64), no_rows, no_rows > 0.0)
                 session.judge_again()
+                if session.kernels.while_held is not None:
+                    outcomes, told = np.zeros((2, run.setup.n_metrics)), np.array([False, True])
+                    arms, eras = np.zeros((2, 2), np.int64)
+                    session.hold(Held(arms, told, outcomes, outcomes == 0.0, eras))
+                    session.verdicts()
 
 
 if __name__ == "__main__":

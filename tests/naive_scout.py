@@ -366,8 +366,8 @@ class NaiveScout:
         )
 
     def log_share(self, j: int) -> float:
-        """Of what k may spend, 0.95 is for escaping the one that is better, 0.05 for all that are doubtful."""
-        return math.log(0.05 * self.v[j] if self.presence[j] == 1 else 0.95)
+        """Of what k may spend, 0.95 is for escaping the one that is better, 0.025 for all that are doubtful."""
+        return math.log(0.025 * self.v[j] if self.presence[j] == 1 else 0.95)
 
     def in_favour(self, k: int, eliminated: Collection[int], bound: bool = False) -> float:
         """Log evidence that k is within eps of optimal: the least over j of the mean over l of e(y_k + eps - y_j)."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import paretoscout as ps
-from paretoscout.algorithms import MultiPFI, PFIwR, Scout
+from paretoscout.algorithms import MultiPFI, PFIwR, Scout, get
 from paretoscout.errors import (
     Conflict,
     InvalidInput,
@@ -863,11 +863,16 @@ def test_arms_come_and_go_only_where_each_has_its_share(algorithm: Any) -> None:
         refuses(study, NotSupported, "'multi-pfi' cannot add or withdraw options: its delta is for those", action)
 
 
-def test_arms_added_after_looking_are_refused() -> None:
+def test_arms_added_after_looking_are_refused_where_contexts_count_and_where_they_were_withdrawn() -> None:
+    tabular, *with_contexts = get("scout").kernels
+    assert tabular.after_looking
+    assert not any(kernels.after_looking for kernels in with_contexts)
     study = new()
     study.add_arms(["before"])
     play(study, 1)
-    refuses(study, NotSupported, "cannot be added after looking at outcomes", lambda: study.add_arms(["after"]))
+    study.withdraw("a")
+    refuses(study, NotSupported, "cannot be added after looking at outcomes", lambda: study.add_arms(["a"]))
+    study.add_arms(["after"])
 
 
 def test_what_was_withdrawn_after_looking_must_still_be_escaped() -> None:

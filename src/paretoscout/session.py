@@ -22,7 +22,7 @@ from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import PACKAGE, per_state
 from .kernels.decisions import DOMINATED, FRONT, MISSED, PRESENT
-from .kernels.dispatch import Verdicts, update
+from .kernels.dispatch import Held, Verdicts, update
 from .streams import algorithm_stream
 
 
@@ -76,6 +76,7 @@ class Session:
         self.asked = 0
         self.open: dict[int, Question] = {}  # asked and not yet told, by number
         self.pending = np.zeros(setup.n_arms, np.int64)  # how many of these there are for each arm
+        self.held: Held | None = None  # told, but not counted yet; whoever holds it back says so again after `load`
 
     @property
     def done(self) -> bool:
@@ -112,6 +113,11 @@ class Session:
         """Take a question back: it will not be answered."""
         self.pending[self.open.pop(number).arm] -= 1
 
+    def set_era(self, era: int) -> None:
+        """Say after how many additions after looking the outcomes that come next were asked for, see `Setup.looked`."""
+        if self.kernels.after_looking:
+            self.state.era[0] = era
+
     def add(self, arm: int, outcome: Any, observed: Any = None) -> None:
         """Take in a measurement that was not asked for."""
         self._require("unasked", "data it did not ask for")
@@ -144,6 +150,17 @@ class Session:
         """Forget all verdicts and judge every arm by the data at hand: after others came, or left, or a whole table."""
         self._require_judging()(self.state, self.constants)
 
+    def hold(self, held: Held | None, arm: int | None = None) -> None:
+        """Say which outcomes are held back, and judge what an outcome of an arm concerns (None: every arm) by them.
+
+        They are not counted: tell them in their turn, and say before that nothing is held back (None).
+        """
+        self.held = held
+        if held is not None:
+            if self.kernels.while_held is None:
+                raise NotSupported(f"algorithm {self.algorithm.name!r} cannot judge by outcomes that are held back")
+            self.kernels.while_held.judge(self.state, self.constants, held, -1 if arm is None else self._arm(arm))
+
     @property
     def status(self) -> IntArray:
         """(K,) the verdict on each arm; a look at the state tells, where the algorithm is one of ours."""
@@ -155,7 +172,15 @@ class Session:
 
     def verdicts(self) -> Verdicts:
         """Return what is proven of each arm."""
+        if self.held is not None and self.kernels.while_held is not None:
+            return self.kernels.while_held.verdicts(self.state, self.constants, self.held)
         return self.kernels.verdicts(self.state, self.constants)
+
+    def _state_for(self, k: int, j: int) -> Any:
+        """Return the state as statements on two arms see it."""
+        if self.held is not None and self.kernels.while_held is not None:
+            return self.kernels.while_held.pair(self.state, self.constants, self.held, k, j)
+        return self.state
 
     def frozen(self) -> Session:
         """Return it as it is now, to be looked at: what happens here later does not change it."""
@@ -173,7 +198,7 @@ class Session:
         if k == j:
             raise InvalidInput(f"arms of a pair must be two, got {k} and {j}")
         if self.kernels.compared is not None:
-            return Compared(*self.kernels.compared(self.state, self.constants, k, j), own=True)
+            return Compared(*self.kernels.compared(self._state_for(k, j), self.constants, k, j), own=True)
         return _by_radii(self.verdicts(), k, j)
 
     def nearest(self, k: int) -> list[tuple[int, float]]:

@@ -18,12 +18,17 @@ from .statement import Statement
 
 
 def setup_of(
-    asked: Statement, settings: Settings, *, share: float | None = None, entered: Sequence[int] | int = 0
+    asked: Statement,
+    settings: Settings,
+    *,
+    share: float | None = None,
+    entered: Sequence[int] | int = 0,
+    looked: Sequence[int] | int = 0,
 ) -> Setup:
     """Return what an algorithm is told: values oriented and scaled, sigma as it is known or set.
 
-    share: what of delta is for the algorithm's verdicts; None: all that the goal leaves. entered: with which addition
-    each arm came, see `Setup`.
+    share: what of delta is for the algorithm's verdicts; None: all that the goal leaves. entered, looked: with which
+    addition each arm came, see `Setup`.
     """
     if share is None:
         share = SHARE_OF_VERDICTS if asked.goal == "practical" else 1.0
@@ -46,6 +51,7 @@ def setup_of(
         budget=asked.budget,
         exact=np.array([metric.exact for metric in asked.metrics]),
         entered=np.asarray(entered, np.int64),
+        looked=np.asarray(looked, np.int64),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import checks
 from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
-from ..kernels.dispatch import Basis, Verdicts, implement
+from ..kernels.dispatch import Basis, Held, Verdicts, implement
 from .ranges import check_settings, setting
 from .states import declare
 
@@ -52,6 +52,7 @@ class Setup:
     divisors: FloatArray = 1.0  # type: ignore[assignment]  # (L,) what one scaled unit is, as the metric is compared
     exact: BoolArray = False  # type: ignore[assignment]  # (L,) whether a number that never varied is certain
     entered: IntArray = 0  # type: ignore[assignment]  # (K,) 0: there at the beginning; r: came with the r-th addition
+    looked: IntArray = 0  # type: ignore[assignment]  # (K,) e: that was the e-th addition after looking; 0: it was none
 
     def __post_init__(self) -> None:
         L = checks.whole("n_metrics of a setup", self.n_metrics, least=1)
@@ -70,6 +71,10 @@ class Setup:
             raise InvalidInput(f"exact of a setup must be {L} booleans, one per metric, got {self.exact!r}")
         if entered.shape not in ((), (self.n_arms,)) or entered.dtype.kind not in "iu" or entered.min() < 0:
             raise InvalidInput(f"entered of a setup must be one whole number per arm, got {self.entered!r}")
+        looked = np.asarray(self.looked)
+        if looked.shape not in ((), (self.n_arms,)) or looked.dtype.kind not in "iu" or (looked > entered).any():
+            raise InvalidInput(f"looked of a setup must be one whole number per arm, got {self.looked!r}")
+        checked["looked"] = np.full(self.n_arms, looked, np.int64)
         checked["exact"], checked["entered"] = np.full(L, exact), np.full(self.n_arms, entered, np.int64)
         if self.bounds is not None:
             bounds = checked["bounds"] = checks.floats("bounds of a setup", self.bounds)
@@ -172,6 +177,18 @@ def _fixed_size(state: Any, rounds: int) -> Any:
 
 
 @dataclass(frozen=True)
+class WhileHeld:
+    """What an algorithm can say by outcomes that are held back, because trials asked for before them are still open.
+
+    Without it they count once these are told or void. The samples of the state are never changed.
+    """
+
+    judge: Callable[[Any, Any, Held, int], None]  # the arms that an arm concerns, -1: all; decides what is proven
+    verdicts: Callable[[Any, Any, Held], Verdicts]  # with intervals by what may be said of each arm
+    pair: Callable[[Any, Any, Held, int, int], Any]  # the state as statements on two arms see it
+
+
+@dataclass(frozen=True)
 class Kernels:
     """The functions that work on one class of state, and what they can take.
 
@@ -200,11 +217,15 @@ class Kernels:
     # judge_again(state, constants): forget all verdicts and judge every arm from the statistics as they are. Who has it
     # keeps to the shares of the setup, and its state has an array `presence` (K,), see kernels/decisions.py.
     judge_again: Callable[[Any, Any], None] | None = None
+    # whether arms may be picked after looking at outcomes: an array `era` (1,) of the state says after how many such
+    # additions the next sample was asked for
+    after_looking: bool = False
     # compared(state, constants, k, j): the lead of j over k, (L,), with the lower and the upper end of its interval, at
     # the threshold of the verdict on k. nearest(state, constants, k): the rivals that this verdict rests or hangs on,
     # and their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
     compared: Callable[[Any, Any, int, int], tuple[FloatArray, FloatArray, FloatArray]] | None = None
     nearest: Callable[[Any, Any, int], list[tuple[int, float]]] | None = None
+    while_held: WhileHeld | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
     # what arrays of whole numbers hold whose names do not tell, see states.py: a role, or one for each entry
     ranges: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)

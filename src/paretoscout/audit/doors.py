@@ -480,6 +480,28 @@ def added(options: Options, first: int, latest: int, number: int, delta: float) 
     return Played(tuple(sorted(wrong)), study.done, samples)
 
 
+def added_after_looking(
+    options: Options, first: int, number: int, delta: float, least: int = 10, most: int = MOST_SAMPLES
+) -> Played:
+    """Options added by somebody who looks: each when one that is there seems to be far below its mean."""
+    rng = stream(number)
+    study = options.study(number, delta, arms=first)
+    wrong: set[str] = set()
+    samples = 0
+    for name in options.arms[first:]:
+        for _ in range(20 * least):
+            samples = go_on(study, options, rng, samples, most=samples + least)
+            table = study.verdicts()
+            off = (table.estimates - options.means[: len(table.arms)]) * np.sqrt(np.maximum(1, table.counts))[:, None]
+            if study.done or (off < -1.5 * options.noise.max()).any():
+                break
+        study.add_arms([name])
+        wrong.update(options.wrong(study.verdicts()))
+    samples = go_on(study, options, rng, samples, most=max(samples, most))
+    wrong.update(options.wrong(study.verdicts()))
+    return Played(tuple(sorted(wrong)), study.done, samples)
+
+
 def withdrawn(
     options: Options, every: int, looked: bool, number: int, delta: float, left: int = 2, most: int = MOST_SAMPLES
 ) -> Played:
@@ -557,6 +579,10 @@ def worker_cases() -> Iterator[DoorCase]:
                     title, partial(worked, make(told, uneven), Crew(workers, fast)), costly=workers > 64, short=short
                 )
     for make, what in ((identical, "A/A"), (just_beyond, "gap 1.02 eps")):
+        for told, uneven, fast in ((NOTHING, False, "good"), (SIGMA, True, "bad"), (BOUNDS, True, "good")):
+            # what waits counts for some pairs and not for others
+            play = partial(worked, make(told, uneven, K=6, L=2), Crew(16, fast))
+            yield DoorCase(f"{what}, six options, {told}, {_differ(uneven)}, {_crew(16, fast)}", play)
         for uneven, fast in ((True, "good"), (False, "bad")):
             head = f"{what}, {_differ(uneven)}"
             patient = Crew(16, fast, lease=SLOW / 3)
@@ -620,6 +646,9 @@ def arm_cases() -> Iterator[DoorCase]:
                 yield DoorCase(f"{what}, {head}, any withdrawn without looking", play)
                 play = partial(added, make(told, uneven, K=4, eps=eps), 2, 60)
                 yield DoorCase(f"{what}, {head}, added at random times", play, short=short and what == "A/A")
+            for make, what in ((identical, "A/A"), (just_beyond, "gap 1.02 eps")):
+                play = partial(added_after_looking, make(told, uneven, K=4, L=2, eps=eps), 2)
+                yield DoorCase(f"{what}, {head}, added when another one looks bad", play, short=short and what == "A/A")
             play = partial(added, identical(told, uneven, K=4, eps=eps), 2, 0)
             yield DoorCase(f"A/A, {head}, added before any outcome", play)
 

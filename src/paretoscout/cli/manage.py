@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     help="What one measurement costs, for all that are added or by name, where the study has costs.",
 )
 @click.option(
-    "--without-looking", is_flag=True, help="Declare that the outcomes so far were no reason to add just these."
+    "--without-looking",
+    is_flag=True,
+    help="Declare that the outcomes so far were no reason to add these: they count.",
 )
 @study_options
 def add_arm(
@@ -43,14 +45,21 @@ def add_arm(
 ) -> None:
     """Add options, new ones or such as were withdrawn. What was measured so far stays.
 
-    Once there are outcomes that is refused, unless you declare that they were no reason to add these: what was measured
-    so far would speak for options that were designed or picked after looking at it.
+    Options that were designed or picked after looking at outcomes are compared by what is asked from now on: what was
+    measured so far would speak for them. Declare that it was no reason to add these, and all of it counts.
     """
     study = load(storage, name)
     known = pairs("--context", contexts, "NAME=VALUE")
     stated = {"arm": list(arms), **{key: [value] * len(arms) for key, value in known.items()}} if known else arms
     cost = values.numbers("--cost", costs, of="arm")
+    seen = study.counts()
     study.add_arms(stated, looked=not without_looking, cost=[cost] * len(arms) if isinstance(cost, float) else cost)
+    if not without_looking and seen["told"] + seen["imported"] > 0:
+        click.echo(
+            "what was measured so far says nothing of pairs with what was added: the others are measured again "
+            "(--without-looking would let it count)",
+            err=True,
+        )
     click.echo(study.verdicts().tally())
 
 

@@ -217,6 +217,7 @@ def waiting(study: Study) -> str | None:
         return None
     oldest = open_[0]
     return (
-        f"{held:,} outcomes wait for trial {oldest.number} ({oldest.arm}), which was asked before them: tell it, or "
-        f"say that it failed (paretoscout tell {oldest.number} --failed interrupted)"
+        f"{held:,} outcomes wait for trial {oldest.number} ({oldest.arm}), which was asked before them, and so do "
+        f"verdicts that hang on it: tell it, or say that it failed "
+        f"(paretoscout tell {oldest.number} --failed interrupted)"
     )

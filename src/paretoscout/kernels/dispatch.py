@@ -33,6 +33,16 @@ class Verdicts(NamedTuple):
     counts: IntArray  # (K,) samples taken
 
 
+class Held(NamedTuple):
+    """Trials from the first open one on, in the order in which they were asked for; void ones are left out."""
+
+    arms: IntArray  # (n,)
+    told: BoolArray  # (n,) False: it is open
+    outcomes: FloatArray  # (n, L) of those that are told
+    observed: BoolArray  # (n, L)
+    eras: IntArray  # (n,) after how many additions after looking each was asked for
+
+
 class Basis(NamedTuple):
     """What each verdict rests on, where some are measured and others follow from a model."""
 

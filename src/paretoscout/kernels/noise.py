@@ -224,7 +224,7 @@ def pair_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: i
 
 @short_kernel
 def may_reach(samples: Samples, model: NoiseModel, eps: FloatArray, k: int, j: int, needed: float) -> bool:
-    """Whether it is possible that k escapes j with so much evidence, in some metric: a quick look, which proves nothing.
+    """Whether k may escape j with so much evidence, in some metric: a quick look, which proves nothing.
 
     Of each scale the evidence is at most z^2 / 2 + log 4, z the lead over its standard deviation.
     """

@@ -15,12 +15,14 @@ trial stays open |
 | arms | arms are added or withdrawn: every arm is judged again |
 
 Outcomes count in the order in which they were asked for, whatever the order in which they are told: fast ones may be
-those of one kind, and no proof allows that these come first. `order="told"` is for those who know better.
+those of one kind, and no proof allows that these come first. `order="told"` is for those who know better. An algorithm
+that can (`WhileHeld`) is shown what waits, and which trials are open: it may have verdicts that do not hang on these.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -37,6 +39,7 @@ from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT, UNDECIDED
+from ..kernels.dispatch import Held
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span
@@ -58,6 +61,8 @@ OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
 EXAMINED_AFTER = 1.05
 #: By which factors eps may be larger so that all is decided, tried in turn.
 LARGER_EPS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
+#: So many trials from the first open one on an algorithm may look at, at most; outcomes behind them wait.
+MOST_HELD = 1024
 #: Why an arm was withdrawn: its measurements failed, it broke a guard, somebody took it out.
 KINDS = ("failed", "guard", "by hand")
 
@@ -90,6 +95,7 @@ class Outcomes:
     question: int | None = None
     table: bool = False
     drawn: int | None = None  # rows come in an order drawn from the seed and this number
+    asked: int = 0  # the number of the trial, or of the table
 
     def arrays(self, seed: int) -> tuple[IntArray, FloatArray]:
         """Return arms (n,) and values (n, C) in the order in which they count."""
@@ -121,6 +127,7 @@ class Replica:
         self._fix()
         self.arms = list(spec.arms)  # all there ever were: their order never changes
         self.added: list[list[Any]] = []  # of each arm that came later: with which addition, contexts, cost
+        self.looks: list[list[int]] = []  # additions after looking: which they were, and their events
         self.withdrawn: dict[int, Withdrawal] = {}
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
         self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
@@ -155,6 +162,8 @@ class Replica:
         self.present = [arm for arm in range(len(self.arms)) if arm not in self.withdrawn]
         self.there = np.array(self.present, np.int64)
         self.entered = np.array([0] * len(self.spec.arms) + [addition for addition, *_ in self.added])
+        eras = {addition: era for era, (addition, _) in enumerate(self.looks, 1)}
+        self.looked = np.array([eras.get(addition, 0) for addition in self.entered.tolist()])
         self._asked_of_all: Statement | None = None
         self.turns = sorted(self.waiting)  # a heap
         self.attempts = Counter(lease.question for lease in self.open.values() if not lease.over)
@@ -167,6 +176,10 @@ class Replica:
     def keeps_shares(self) -> bool:
         """Whether arms can come and go: all there ever were have their place in the session, and their share."""
         return self.session.kernels.judge_again is not None
+
+    def may_look(self, names: Sequence[str]) -> bool:
+        """Whether arms may be added that were picked after looking: they are new, and judged on their own."""
+        return self.session.kernels.after_looking and not any(name in self.index for name in names)
 
     @property
     def places(self) -> IntArray:
@@ -330,7 +343,7 @@ class Replica:
 
     def _look(self, judge: Judge) -> None:
         """Judge what people act on, of the arms that are there."""
-        judge.look(self.rows, self.session.done, eps=self.session.setup.eps, **self._evidence())
+        judge.look(self._rows_known, self.session.done, eps=self.session.setup.eps, **self._evidence())
 
     def _evidence(self) -> dict[str, Any]:
         """What practical verdicts rest on, as `judge` takes it."""
@@ -394,8 +407,11 @@ class Replica:
             notes.append(f"{', '.join(unknown)}: {NORMAL}")
         if self.imported:
             notes.append(f"{counted(self.imported, 'imported row')}, chosen without looking ahead at their outcomes")
-        if self.late_arms:
+        if self.late_arms > np.count_nonzero(self.looked):
             notes.append("options added without looking at outcomes")
+        if self.looks:
+            names = ", ".join(self.arms[arm] for arm in np.flatnonzero(self.looked))
+            notes.append(f"by what was asked or imported since, where it is about options added after looking: {names}")
         if any(withdrawal.kind != "guard" and not withdrawal.missed for withdrawal in self.withdrawn.values()):
             notes.append("options withdrawn without looking at outcomes")
         if self.missed and not spec.practical:
@@ -462,6 +478,7 @@ class Replica:
             self.session.set_presence(arm, DOUBTFUL)
         if doubtful:
             self.session.judge_again()
+            self._hold()
 
     # Events
 
@@ -524,6 +541,7 @@ class Replica:
             self._follow(event)
             return
         self.number, self._known = event.number, None
+        self.session.hold(None)
         if event.kind == "tell":
             self._tell(event)
         elif event.kind == "fail" or event.kind == "give-up":
@@ -536,7 +554,8 @@ class Replica:
             self._change_arms(event, history)
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
-        self._take_turns()
+        judged_again = self._take_turns() or event.kind == "arms"
+        self._hold(None if judged_again or "arm" not in event.body else self.index[event.body["arm"]])
         if self.spec.guards and self.keeps_shares and self.session.done:
             if event.kind == "arms" and self.judge is not None:
                 self._look(self.judge)  # verdicts are numbered by those who are there
@@ -549,7 +568,8 @@ class Replica:
     def _note_verdicts(self, at_once: bool) -> None:
         """Keep with which event each verdict came; it may be taken back, and come again."""
         judge = self.judge
-        if not (at_once or (self._status_changed() if judge is None else judge.due(self.rows, self.session.done))):
+        due = self._status_changed() if judge is None else judge.due(self._rows_known, self.session.done)
+        if not (at_once or due):
             return
         if judge is not None:
             self._look(judge)
@@ -572,6 +592,10 @@ class Replica:
         An algorithm that takes no data but answers asked on from there; its log can be followed in no other way.
         """
         return self.spec.rules == 1 and not self.accepts.unasked
+
+    def _era(self, number: int) -> int:
+        """After how many additions after looking a trial was asked for, or a table came."""
+        return bisect_left([event for _, event in self.looks], number)
 
     def _tell(self, event: Event) -> None:
         number, arm = event.trial or 0, self.index[event.body["arm"]]
@@ -679,16 +703,55 @@ class Replica:
 
     def _wait(self, number: int, outcomes: Outcomes) -> None:
         """Let outcomes wait for their turn."""
-        self.waiting[number] = outcomes
+        self.waiting[number] = replace(outcomes, asked=number)
         heapq.heappush(self.turns, number)
 
-    def _take_turns(self) -> None:
-        """Count what has its turn: nothing that was asked before it is open."""
+    def _take_turns(self) -> bool:
+        """Count what has its turn: nothing that was asked before it is open. Return whether all was judged again."""
+        judged_again = False
         while self.turns and (self.spec.order == "told" or not self.open or self.turns[0] < next(iter(self.open))):
-            self._count(self.waiting.pop(heapq.heappop(self.turns)))
+            outcomes = self.waiting.pop(heapq.heappop(self.turns))
+            self._count(outcomes)
+            judged_again = judged_again or outcomes.table
+        return judged_again
+
+    def _hold(self, arm: int | None = None) -> None:
+        """Let the algorithm judge by what waits for its turn: what an outcome of an arm concerns, or everything."""
+        held = self._held()
+        if held is not None:
+            self.session.hold(held, None if arm is None else int(self.place[arm]))
+
+    def _held(self) -> Held | None:
+        """Return what waits for its turn, and what is open, in the order of asking; None: nobody may look at that.
+
+        As far as a table that waits: it is judged after its last row.
+        """
+        if not self.waiting or self.session.kernels.while_held is None:
+            return None
+        arms, rows, eras = list[int](), list[list[float | None]](), list[int]()
+        told = list[bool]()
+        for number in sorted([*self.open, *self.waiting])[:MOST_HELD]:
+            waits = self.waiting.get(number)
+            if waits is not None and waits.table:
+                break
+            told.append(waits is not None)
+            eras.append(self._era(number))
+            arms.append(self.open[number].arm if waits is None else waits.arms[0])
+            rows.append([None] * len(self.columns) if waits is None else waits.values[0])
+        if not any(told):
+            return None
+        outcomes, observed = self._for_session(as_array(rows))
+        return Held(self.place[arms], np.array(told), outcomes, observed, np.array(eras))
+
+    @property
+    def _rows_known(self) -> int:
+        """How many outcomes count, or may be looked at by the algorithm while they wait."""
+        held = self.session.held
+        return self.rows + (0 if held is None else int(held.told.sum()))
 
     def _count(self, outcomes: Outcomes) -> None:
         """Count outcomes as evidence."""
+        self.session.set_era(self._era(outcomes.asked))
         arms, values = outcomes.arrays(self.spec.seed)
         self.counted.update(outcomes.arms)
         self.rows += len(outcomes.arms)
@@ -746,6 +809,8 @@ class Replica:
         for arm in back:
             del self.withdrawn[arm]
         addition = int(self.entered.max()) + 1
+        if added and event.body.get("looked"):
+            self.looks.append([addition, event.number])
         for name, row, *cost in added:
             if name not in self.index:
                 self.arms.append(name)
@@ -789,8 +854,8 @@ class Replica:
     def _session(self, seated: IntArray) -> Session:
         settings = self.spec.algorithm_settings()
         share = dict(self.spec.shares)["verdicts"]
-        entered = self.entered[seated].tolist()
-        setup = setup_of(self._asked_of(seated), settings, share=share, entered=entered)
+        entered, looked = self.entered[seated].tolist(), self.looked[seated].tolist()
+        setup = setup_of(self._asked_of(seated), settings, share=share, entered=entered, looked=looked)
         session = Session(settings, setup, self.spec.seed)
         session.rng = algorithm_stream(self.spec.seed, self.generation)
         return session
@@ -805,6 +870,7 @@ class Replica:
         self._start()
         for number, outcomes in sorted(self._measured(history(event.number)).items()):
             if number not in self.waiting:
+                self.session.set_era(self._era(outcomes.asked))
                 self._feed(*outcomes.arrays(self.spec.seed))
         if self.keeps_shares:
             self.session.judge_again()
@@ -822,17 +888,17 @@ class Replica:
             if event.kind == "data":
                 table.append(event)
                 if not event.body.get("more"):
-                    measured[event.number] = self._whole(table)
+                    measured[event.number] = replace(self._whole(table), asked=event.number)
                     table = []
             elif event.kind == "tell" and (trial not in void or self._late_counts):
                 parts[trial] = completed(parts.get(trial), event.body["values"])
                 if not event.body.get("more"):
-                    measured[turn] = Outcomes([self.index[event.body["arm"]]], [parts[trial]])
+                    measured[turn] = Outcomes([self.index[event.body["arm"]]], [parts[trial]], asked=trial)
             elif event.kind in ("fail", "give-up") or (event.kind == "expire" and self._final):
                 void.add(trial)
                 values = None if event.kind == "fail" else self._silence(parts.get(trial))
                 if values is not None:
-                    measured[turn] = Outcomes([self.index[event.body["arm"]]], [values])
+                    measured[turn] = Outcomes([self.index[event.body["arm"]]], [values], asked=trial)
         return measured
 
     # Snapshots
@@ -841,6 +907,7 @@ class Replica:
         """Return it as it is now, to be looked at: what happens here later does not change it."""
         twin = copy(self)
         twin.session, twin.tally, twin.judge = self.session.frozen(), self.tally.copy(), copy(self.judge)
+        twin.looks = list(self.looks)
         twin.arms, twin.withdrawn, twin.censored = list(self.arms), dict(self.withdrawn), set(self.censored)
         twin.open, twin.again, twin.waiting = OrderedDict(self.open), dict(self.again), dict(self.waiting)
         return twin
@@ -853,6 +920,7 @@ class Replica:
             "withdrawn": [(arm, *vars(withdrawal).values()) for arm, withdrawal in self.withdrawn.items()],
             "censored": sorted(self.censored),
             "later": list(zip(self.arms[len(self.spec.arms) :], self.added, strict=True)),
+            "looks": self.looks,
             "again": list(self.again),
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
@@ -878,6 +946,7 @@ class Replica:
         replica.censored = set(map(tuple, header["censored"]))
         replica.arms = [*spec.arms, *(name for name, _ in header["later"])]
         replica.added = [about for _, about in header["later"]]
+        replica.looks = header.get("looks", [])
         replica.reached, replica.since = arrays.pop("reached").astype(np.int64), arrays.pop("since")
         replica.again = dict.fromkeys(header["again"])
         replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
@@ -893,6 +962,7 @@ class Replica:
         replica._index()
         replica.session = Session.load(session)
         replica._seat()
+        replica.session.held = replica._held()  # it was judged by that before
         return replica
 
 

@@ -590,8 +590,9 @@ class Study:
 
         cost: as in `Study`, if the study has costs.
         looked: say False if the outcomes so far were no reason to add arms, and to add just these. The guarantee then
-        says so. Arms that were picked after looking at outcomes are refused, because all that was measured so far
-        would speak for them.
+        says so. If you do not, what was measured so far may be why they were picked: it says nothing of pairs with
+        them. Only what is asked from now on counts there, and it takes a little more to escape them. With contexts, and
+        of arms that were withdrawn, that is refused.
         """
         contexts = [name for name in self.spec.features if name != "1"]
         if any(" = " in name for name in contexts):
@@ -605,16 +606,18 @@ class Study:
             for name in arm_names(names):
                 if name in replica.index and replica.index[name] not in replica.withdrawn:
                     raise InvalidInput(f"names of arms must differ, got {name!r}, which is there already")
-            if looked and (replica.told or replica.imported):
+            looked = looked and bool(replica.told or replica.imported)
+            if looked and replica.keeps_shares and not replica.may_look(names):
                 raise NotSupported(
-                    "arms cannot be added after looking at outcomes: make a new study with all of them, or say that "
-                    "the outcomes so far were no reason to add these (looked=False; add-arm --without-looking)"
+                    "arms that were withdrawn cannot be added after looking at outcomes, nor any to a study whose "
+                    "contexts count: make a new study with all of them, or say that the outcomes so far were no "
+                    "reason to add these (looked=False; add-arm --without-looking)"
                 )
             added = [
                 [name, None if rows is None else rows[k], *([] if costs is None else [costs[k]])]
                 for k, name in enumerate(names)
             ]
-            self._change_arms(writer, replica, {"add": added})
+            self._change_arms(writer, replica, {"add": added, **({"looked": True} if looked else {})})
 
     def withdraw(self, arm: str, reason: str = "withdrawn", looked: bool = False, kind: str = "by hand") -> None:
         """Take an arm out. Its outcomes are kept; verdicts that rested on it are judged again.

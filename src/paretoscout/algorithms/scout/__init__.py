@@ -14,10 +14,10 @@ import numpy as np
 
 from ... import checks
 from ...errors import InvalidInput
-from ..contract import Algorithm, Settings, Setup
+from ..contract import Algorithm, Settings, Setup, WhileHeld
 from ..ranges import setting
 from ..registry import register
-from . import linear, pairs, robust, tabular
+from . import ahead, linear, pairs, robust, tabular
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,12 @@ ALGORITHM = Algorithm(
     settings=Scout,
     init=init,
     kernels=(
-        replace(tabular.KERNELS, compared=pairs.compared_tabular, nearest=pairs.nearest_tabular),
+        replace(
+            tabular.KERNELS,
+            compared=pairs.compared_tabular,
+            nearest=pairs.nearest_tabular,
+            while_held=WhileHeld(ahead.judge_ahead, ahead.verdicts_ahead, ahead.pair_ahead),
+        ),
         replace(linear.KERNELS, compared=pairs.compared_linear, nearest=pairs.nearest_linear),
         replace(robust.KERNELS, compared=pairs.compared_robust, nearest=pairs.nearest_robust),
     ),

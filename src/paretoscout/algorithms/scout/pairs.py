@@ -15,7 +15,7 @@ import numpy as np
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.decisions import DOMINATED, DOUBTFUL, GONE, UNDECIDED
 from ...kernels.evidence import log_evidence_along
-from ...kernels.noise import BOUNDS, pair_evidence
+from ...kernels.noise import BOUNDS, Samples, pair_evidence
 from . import linear as scout_linear
 from . import tabular as scout_tabular
 from .linear import LinearScoutConstants, LinearScoutState
@@ -54,8 +54,9 @@ def least(suffices: Callable[[float], bool], most: float) -> float:
 def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> Interval:
     """Return the lead of j over k, with the interval at the thresholds of the verdict on k."""
     L = len(constants.eps)
-    measured = (state.samples.counts[k] > 0.0) & (state.samples.counts[j] > 0.0)
-    lead = np.where(measured, state.samples.means[j] - state.samples.means[k], np.nan)
+    samples, of_k, of_j = rows_of(state, constants, k, j)
+    measured = (samples.counts[of_k] > 0.0) & (samples.counts[of_j] > 0.0)
+    lead = np.where(measured, samples.means[of_j] - samples.means[of_k], np.nan)
     low, high = np.full(L, -np.inf), np.full(L, np.inf)
     if not pilots_are_in(state.pilots, constants.sharing, k):  # no verdict on k before
         return lead, low, high
@@ -68,12 +69,20 @@ def compared_tabular(state: ScoutState, constants: ScoutConstants, k: int, j: in
     return lead, np.maximum(low, -furthest), np.minimum(high, furthest)
 
 
+def rows_of(state: ScoutState, constants: ScoutConstants, i: int, j: int) -> tuple[Samples, int, int]:
+    """Return where the samples are that count for a pair, and the rows of the two."""
+    era = int(scout_tabular.era_of(constants.sharing.entered, constants.looked, i, j))
+    first = era * len(state.pulls)
+    return (state.later if era else state.samples), first + i, first + j
+
+
 def least_lead(state: ScoutState, constants: ScoutConstants, i: int, j: int, metric: int, needed: float) -> float:
     """By how much i would have to lead j in the means for the evidence that it is above j to be what is needed."""
-    lead = float(state.samples.means[i, metric] - state.samples.means[j, metric])
+    samples, of_i, of_j = rows_of(state, constants, i, j)
+    lead = float(samples.means[of_i, metric] - samples.means[of_j, metric])
 
     def suffices(other: float) -> bool:
-        return bool(pair_evidence(state.samples, constants.model, i, j, metric, other - lead) >= needed)
+        return bool(pair_evidence(samples, constants.model, of_i, of_j, metric, other - lead) >= needed)
 
     most = 1.0
     while not suffices(most):
@@ -90,14 +99,16 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
     as it is in the verdict, but never below what it would need if there were no others: so far it holds on its own.
     """
     L = len(constants.eps)
-    alone = float(
-        state.thresholds[k]
-        - scout_tabular.log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
+    sharing = constants.sharing
+    share = scout_tabular.log_share_to_escape(
+        state.presence, state.thresholds, sharing.delta, sharing.entered, constants.looked, k, j
     )
+    alone = float(state.thresholds[k] - share)
     needed = np.full(L, alone + math.log(L))
     if constants.e_values and L > 1:
+        samples, of_k, of_j = rows_of(state, constants, k, j)
         evidence = np.array(
-            [pair_evidence(state.samples, constants.model, k, j, metric, constants.eps[metric]) for metric in range(L)]
+            [pair_evidence(samples, constants.model, of_k, of_j, metric, constants.eps[metric]) for metric in range(L)]
         )
         evidence[evidence <= 0.0] = -np.inf
         most = int(evidence.argmax())
@@ -136,10 +147,12 @@ def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Riv
 def beaten_by(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
     """Return who eliminates k: one that suffices, or those that do so together."""
     shares = shares_against(state, constants, k)
-    ahead = (state.samples.means > state.samples.means[k]).all(axis=1)
     evidence = {}
-    for j in np.flatnonzero(ahead & (state.presence <= DOUBTFUL)).tolist():
-        of_metrics = [pair_evidence(state.samples, constants.model, j, k, i, 0.0) for i in range(len(constants.eps))]
+    for j in np.flatnonzero(state.presence <= DOUBTFUL).tolist():
+        if j == k:
+            continue
+        samples, of_j, of_k = rows_of(state, constants, j, k)
+        of_metrics = [pair_evidence(samples, constants.model, of_j, of_k, i, 0.0) for i in range(len(constants.eps))]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
     named = int(state.beaten_by[k])

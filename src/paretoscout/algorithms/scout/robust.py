@@ -97,8 +97,8 @@ def choose(
         return scout_linear.most_telling(linear, constants.linear, k, pending), constants.no_ticket
     arm, rival = k, linear.rival[k]
     if rival >= 0 and is_there(state.presence[rival]):
-        gain_of_rival = scout_tabular.gain(state.tabular, constants.tabular, rival, pending)
-        if gain_of_rival > scout_tabular.gain(state.tabular, constants.tabular, arm, pending):
+        gain_of_rival = scout_tabular.gain(state.tabular, constants.tabular, rival, pending, 0)
+        if gain_of_rival > scout_tabular.gain(state.tabular, constants.tabular, arm, pending, 0):
             arm = rival
     return arm, constants.no_ticket
 

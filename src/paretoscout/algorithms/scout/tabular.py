@@ -81,8 +81,10 @@ N_SCALES = 4
 SCALE_WEIGHTS = (0.3, 0.3, 0.25, 0.15)
 #: Rates of the mixture for outcomes with bounds, evenly weighted.
 RATES = tuple(0.8 / 2.0**r for r in range(10))
-#: An arm has to be escaped with this share of what its rival may spend; doubtful ones share RESERVE.
+#: An arm has to be escaped with this share of what its rival may spend. Of the rest half is for doubtful ones, half for
+#: those who came after looking: of the latter 1 / 2^r for the r-th addition after the rival.
 TO_ESCAPE = 0.95
+IF_DOUBTFUL = IF_LATER = RESERVE / 2.0
 #: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
 MOST_WEIGHT_WITH_PILOT = 0.95
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
@@ -118,6 +120,7 @@ class ScoutConstants(NamedTuple):
     model: NoiseModel
     sharing: Sharing
     guide: Guide
+    looked: IntArray  # (K,) e: the arm came with the e-th addition after looking; 0: it did not
     noisiest: FloatArray  # (L,) the largest squared sigma
     e_values: bool  # whether the evidence of all metrics may be added up; p-values may not
     first_pulls: int  # samples of each arm before there is anything to compare
@@ -133,6 +136,8 @@ class ScoutState(NamedTuple):
     fit: Fit
     thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
     samples: Samples  # all but the pilots
+    later: Samples  # ((1 + E) K, or 0) row e K + k: those of arm k asked for after the e-th addition after looking
+    era: IntArray  # (1,) after how many of these the sample was asked for that comes in next
     best: SmallInts  # (K,) who beats the arm most clearly, as of the last look; -1: nobody
     worst: SmallInts  # (K,) whom it escapes least clearly, as of the last look
     route: SmallInts  # (K,) ESCAPES or BEATEN: the verdict that seems nearer
@@ -191,6 +196,7 @@ def init(
     guide = no_guide(K)
     if guided and pilots and setup.contexts is not None:
         guide = guide_by(setup.contexts, setup.entered)
+    n_rows = int(K * (1 + setup.looked.max())) if setup.looked.any() else 0
     companions = np.bincount(setup.entered)
     n_additions = len(companions)
     shares = np.ones(n_additions)
@@ -199,7 +205,7 @@ def init(
         eps=setup.eps.copy(),
         model=NoiseModel(
             noise=noise.astype(np.int64),
-            sigma=sigma,
+            sigma=np.tile(sigma, (1 + int(setup.looked.max()), 1)),
             exact=setup.exact.copy(),
             lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
             ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
@@ -220,6 +226,7 @@ def init(
             even=shares,
         ),
         guide=guide,
+        looked=setup.looked.copy(),
         noisiest=sigma.max(axis=0) ** 2,
         e_values=not unknown,
         first_pulls=1 + pilots + unknown if first else 0,
@@ -233,16 +240,9 @@ def init(
         pilots=no_pilots(K, L, n_additions),
         fit=room_for(guide),
         thresholds=thresholds - (math.log(1.0 - BUDGET_BY_PILOT) if pilots else 0.0),
-        samples=Samples(
-            counts=np.zeros((K, L)),
-            centres=np.zeros((K, L)),
-            sums=np.zeros((K, L)),
-            means=np.zeros((K, L)),
-            squares=np.zeros((K if unknown else 0, L)),
-            spreads=np.zeros((K if (noise == BOUNDS).any() else 0, L)),
-            seen=np.zeros((L, FEW_VALUES + 1)),
-            n_seen=np.zeros(L, np.int64),
-        ),
+        samples=no_samples(K, noise),
+        later=no_samples(n_rows, noise),
+        era=np.zeros(1, np.int64),
         best=np.full(K, -1, np.int32),
         worst=np.full(K, -1, np.int32),
         route=np.zeros(K, np.int8),
@@ -263,6 +263,43 @@ def init(
         for addition in range(n_additions):
             list_if_few(state.pilots, constants.sharing, addition)
     return state, constants
+
+
+def no_samples(n_rows: int, noise: IntArray) -> Samples:
+    """Return what is kept of so many arms that were not measured."""
+    L = len(noise)
+    counts, centres, sums, means = np.zeros((4, n_rows, L))
+    return Samples(
+        counts=counts,
+        centres=centres,
+        sums=sums,
+        means=means,
+        squares=np.zeros((n_rows if (noise == NORMAL).any() else 0, L)),
+        spreads=np.zeros((n_rows if (noise == BOUNDS).any() else 0, L)),
+        seen=np.zeros((L, FEW_VALUES + 1)),
+        n_seen=np.zeros(L, np.int64),
+    )
+
+
+# Arms that came after looking
+
+
+@kernel
+def era_of(entered: IntArray, looked: IntArray, i: int, j: int) -> int:
+    """Which samples count for a pair: those asked for after this addition after looking; 0: all.
+
+    What was seen before may be why the one that came later was picked.
+    """
+    return looked[i] if entered[i] > entered[j] else looked[j]
+
+
+@inner_kernel
+def count_later(state: ScoutState, constants: ScoutConstants, arm: int, metric: int, value: float) -> None:
+    """Count a sample for the pairs with arms that came after looking, before it was asked for."""
+    K = state.pulls.shape[0]
+    for era in range(1, min(state.era[0] + 1, state.later.counts.shape[0] // K)):
+        note_value(state.later.seen, state.later.n_seen, metric, value)
+        count_in(state.later, constants.model, era * K + arm, metric, value)
 
 
 # Choosing
@@ -291,7 +328,8 @@ def choose_another(state: ScoutState, constants: ScoutConstants, pending: IntArr
     k = arm_at(state.heap, 0)
     arm, rival = k, rival_of(state, k)
     measurable = rival >= 0 and is_there(state.presence[rival])
-    if measurable and gain(state, constants, rival, pending) > gain(state, constants, k, pending):
+    era = era_of(constants.sharing.entered, constants.looked, k, rival) if measurable else 0
+    if measurable and gain(state, constants, rival, pending, era) > gain(state, constants, k, pending, era):
         arm = rival
     counters[CURRENT], counters[IN_QUESTION] = arm, k
     counters[LEFT] = batch_of(state, arm, k) - 1
@@ -306,9 +344,11 @@ def rival_of(state: ScoutState, k: int) -> int:
 
 
 @inner_kernel
-def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray) -> float:
+def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray, era: int) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
-    n = least_count(state.samples.counts, arm) + pending[arm]
+    K = state.pulls.shape[0]
+    n = least_count(state.samples.counts, arm) if era == 0 else least_count(state.later.counts, era * K + arm)
+    n += pending[arm]
     if n == 0.0:
         return np.inf
     cost = cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
@@ -376,10 +416,10 @@ def update(
     counters = state.counters
     counters[TOTAL] += 1
     state.pulls[arm] += 1
-    enough = False
+    n_enough = 0  # metrics with enough different values, from now on
     for metric in range(outcome.shape[0]):
         if observed[metric]:
-            enough = note_value(state.samples.seen, state.samples.n_seen, metric, outcome[metric]) or enough
+            n_enough += note_value(state.samples.seen, state.samples.n_seen, metric, outcome[metric])
             if constants.sharing.by_pilot > 0.0 and math.isnan(state.pilots.first[arm, metric]):
                 state.pilots.first[arm, metric] = outcome[metric]
                 note_pilot(
@@ -395,11 +435,13 @@ def update(
                 )
             else:
                 count_in(state.samples, constants.model, arm, metric, outcome[metric])
+                if state.era[0] > 0:
+                    count_later(state, constants, arm, metric, outcome[metric])
     if counters[N_UNDECIDED] > 0 and state.tree.size[0] > SMALL:
         note_change(state.tree, state.samples, constants.model, arm)
     goes_on = arm == counters[CURRENT] and counters[LEFT] > 0 and counters[TOTAL] < counters[REFRESH_AT]
-    if enough or not goes_on:
-        reconsider(state, constants, arm, enough)
+    if n_enough > 0 or not goes_on:
+        reconsider(state, constants, arm, n_enough > 0)
 
 
 @inner_kernel
@@ -497,7 +539,7 @@ def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     state.gaps[k] = 0.0
     if best >= 0:
         state.gaps[k] = margin(best, k, state.samples.means)
-        beaten = beats(state.samples, constants.model, k, best)
+        beaten = beaten_by(state, constants, k, best)
         if beaten >= TELLING * threshold:
             escaped = held_by(state, constants, k, best)
     if escaped >= min(beaten, threshold):  # else it is beaten, if anything: whom it escapes least does not matter
@@ -579,17 +621,46 @@ def escapes(samples: Samples, model: NoiseModel, eps: FloatArray, k: int, j: int
 
 
 @short_kernel
+def beaten_by(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+    """`beats`, by the samples that count for the two."""
+    era = era_of(constants.sharing.entered, constants.looked, k, j)
+    if era == 0:
+        return beats(state.samples, constants.model, k, j)
+    first = era * state.pulls.shape[0]
+    return beats(state.later, constants.model, first + k, first + j)
+
+
+@short_kernel
 def held_by(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
-    """`escapes`, with the share with which j has to be escaped."""
-    share = log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
-    return escapes(state.samples, constants.model, constants.eps, k, j) + share
+    """`escapes`, by the samples that count for the two, with the share with which j has to be escaped."""
+    entered, looked = constants.sharing.entered, constants.looked
+    share = log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, entered, looked, k, j)
+    era = era_of(entered, looked, k, j)
+    if era == 0:
+        return escapes(state.samples, constants.model, constants.eps, k, j) + share
+    first = era * state.pulls.shape[0]
+    return escapes(state.later, constants.model, constants.eps, first + k, first + j) + share
+
+
+@short_kernel
+def proven_pair(state: ScoutState, constants: ScoutConstants, i: int, j: int, metric: int, shift: float) -> float:
+    """Log evidence that the mean of i plus `shift` is above that of j, by what counts for the two."""
+    era = era_of(constants.sharing.entered, constants.looked, i, j)
+    if era == 0:
+        return pair_evidence(state.samples, constants.model, i, j, metric, shift)
+    first = era * state.pulls.shape[0]
+    return pair_evidence(state.later, constants.model, first + i, first + j, metric, shift)
 
 
 @kernel
-def log_share_to_escape(presence: SmallInts, thresholds: FloatArray, delta: float, j: int) -> float:
-    """What it takes off the evidence that j is the one to be escaped."""
+def log_share_to_escape(
+    presence: SmallInts, thresholds: FloatArray, delta: float, entered: IntArray, looked: IntArray, k: int, j: int
+) -> float:
+    """What it takes off the evidence that j is the one k has to escape."""
     if presence[j] == DOUBTFUL:
-        return math.log(RESERVE) - thresholds[j] - math.log(delta)
+        return math.log(IF_DOUBTFUL) - thresholds[j] - math.log(delta)
+    if looked[j] > 0 and entered[j] > entered[k]:
+        return math.log(IF_LATER * 0.5 ** (entered[j] - entered[k]))
     return math.log(TO_ESCAPE)
 
 
@@ -715,15 +786,16 @@ def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, l
     """What j adds to the evidence against k; nothing, where that would make no difference."""
     if not can_beat(state.status, state.presence, k, j):
         return -np.inf
-    L = state.samples.means.shape[1]
+    L, all_count = state.samples.means.shape[1], era_of(constants.sharing.entered, constants.looked, j, k) == 0
     for metric in range(L):
-        if state.samples.means[j, metric] <= state.samples.means[k, metric]:
+        if all_count and state.samples.means[j, metric] <= state.samples.means[k, metric]:
             return -np.inf
     log_share = math.log(share_against(state.pilots, constants.sharing, j, k, leads))
     needed = max(total, state.thresholds[k]) - NO_DIFFERENCE
     evidence = np.inf
     for metric in range(L):
-        if constants.model.noise[metric] == SIGMA:  # four terms, each at most log 4 above what it is without its split
+        # four terms, each at most log 4 above what it is without its split
+        if all_count and constants.model.noise[metric] == SIGMA:
             lead, n = state.samples.means[j, metric] - state.samples.means[k, metric], state.samples.counts[j, metric]
             variance = variance_of(state.samples, constants.model, j, metric)
             if (
@@ -734,7 +806,7 @@ def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, l
             ):
                 return -np.inf
     for metric in range(L):
-        evidence = min(evidence, pair_evidence(state.samples, constants.model, j, k, metric, 0.0))
+        evidence = min(evidence, proven_pair(state, constants, j, k, metric, 0.0))
         if evidence <= 0.0:
             return -np.inf
     return log_share + evidence
@@ -748,14 +820,12 @@ def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> floa
     """
     total = -np.inf
     for metric in range(state.samples.means.shape[1]):
-        evidence = pair_evidence(state.samples, constants.model, k, j, metric, constants.eps[metric])
+        evidence = proven_pair(state, constants, k, j, metric, constants.eps[metric])
         if evidence > 0.0:  # below, it may be a mere bound
             total = joined(constants.e_values, total, evidence)
-    return (
-        total
-        - math.log(state.samples.means.shape[1])
-        + log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, j)
-    )
+    entered, looked = constants.sharing.entered, constants.looked
+    share = log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, entered, looked, k, j)
+    return total - math.log(state.samples.means.shape[1]) + share
 
 
 @kernel
@@ -780,7 +850,7 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     while depth > 0:
         depth -= 1
         node = arm_at(tree.stack, depth)
-        skips = n > SMALL and state.counters[N_DOUBTFUL] == 0
+        skips = n > SMALL and state.counters[N_DOUBTFUL] == 0 and state.later.counts.shape[0] == 0
         if skips and (
             tree.standing[node] == 0
             or surely_escaped(tree, state.samples, constants.model, constants.eps, k, node, needed)
@@ -857,7 +927,8 @@ KERNELS = Kernels(
     verdicts=verdicts,
     done=done,
     judge_again=judge_again,
-    ranges={"counters": ROLES},
+    after_looking=True,
+    ranges={"counters": ROLES, "era": "count"},
     intervals=True,
     accepts=Accepts(pending=True, unasked=True, missing=True),
     each_sigma=True,
