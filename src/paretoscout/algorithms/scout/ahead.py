@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.arrays import IntArray, SmallInts, arm_at
-from ...kernels.compile import allocating_kernel, kernel
+from ...kernels.compile import allocating_kernel, inner_kernel, kernel
 from ...kernels.decisions import GONE
 from ...kernels.dispatch import Held, Verdicts
 from ...kernels.evidence import note_value
@@ -86,7 +86,7 @@ def ahead_of(state: ScoutState, held: Held) -> Ahead:
     return Ahead(arms, place, first_open, np.zeros(m, np.int64), state.presence[arms], rows, later)
 
 
-@kernel
+@inner_kernel
 def n_eras_of(state: ScoutState) -> int:
     """How many additions after looking there were."""
     return max(0, state.later.counts.shape[0] // state.pulls.shape[0] - 1)
@@ -108,7 +108,7 @@ def rows_at(samples: Samples, places: IntArray) -> Samples:
     )
 
 
-@kernel
+@inner_kernel
 def put_back(state: ScoutState, ahead: Ahead) -> None:
     """Let all arms be there that are, with what is settled of them."""
     m, K = ahead.arms.shape[0], state.pulls.shape[0]
@@ -120,7 +120,7 @@ def put_back(state: ScoutState, ahead: Ahead) -> None:
             put_row_back(state.later, ahead.later, (era + 1) * K + arm, era * m + slot)
 
 
-@kernel
+@inner_kernel
 def put_row_back(samples: Samples, rows: Samples, place: int, slot: int) -> None:
     """Let one row be what it was."""
     for metric in range(samples.counts.shape[1]):
@@ -198,7 +198,7 @@ def judge_ahead(state: ScoutState, constants: ScoutConstants, held: Held, arm: i
             state.best[k], state.worst[k] = best[k], worst[k]
 
 
-@kernel
+@inner_kernel
 def seems_decided(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     """Look for the rivals of k; return whether the evidence would suffice. Nothing is decided, and its turn stays."""
     test_at, key, mark, gap, route = state.test_at[k], state.keys[k], state.marks[k], state.gaps[k], state.route[k]
@@ -210,7 +210,7 @@ def seems_decided(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     return suffices
 
 
-@kernel
+@inner_kernel
 def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> None:
     """Eliminate or accept k if the evidence suffices, each at its own place."""
     if lacks_against_ahead(state, constants, held, ahead, k) <= 0.0:
@@ -219,7 +219,7 @@ def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead
         accept(state, k)
 
 
-@kernel
+@inner_kernel
 def lacks_against_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> float:
     """What evidence lacks for eliminating k: below the first open trial of k or its best rival, or that of k alone."""
     if state.best[k] < 0:
@@ -235,7 +235,7 @@ def lacks_against_ahead(state: ScoutState, constants: ScoutConstants, held: Held
     return lacks
 
 
-@kernel
+@inner_kernel
 def lacks_against_below(
     state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int, until: int
 ) -> float:
@@ -259,7 +259,7 @@ def lacks_against_below(
     return lacks
 
 
-@kernel
+@inner_kernel
 def lacks_in_favour_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> float:
     """What evidence lacks for accepting k: of each pair below the first open trial of the two.
 
@@ -283,7 +283,7 @@ def lacks_in_favour_ahead(state: ScoutState, constants: ScoutConstants, held: He
     return lacks
 
 
-@kernel
+@inner_kernel
 def escape_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int, j: int) -> float:
     """Log evidence that j is not better than k by eps everywhere: what is settled, or what was told of both."""
     settled = escape(state, constants, k, j)
