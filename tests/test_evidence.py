@@ -384,7 +384,10 @@ def test_settings_are_checked() -> None:
     for bad, message in [
         ({"regret_weight": 1.5}, "regret_weight of Scout must be from 0 to 1, got 1.5"),
         ({"regret_weight": -0.1}, "regret_weight of Scout must be"),
-        ({"model": "quadratic"}, "model of Scout must be 'tabular', 'linear', 'robust' or None, got 'quadratic'"),
+        (
+            {"model": "quadratic"},
+            "model of Scout must be one of tabular, guide, linear, robust or None, got 'quadratic'",
+        ),
         ({"noise": "loud"}, "noise of Scout must be 'given' or 'unknown', got 'loud'"),
         ({"noise": "unknown", "sigma": 1.0}, "sigma of Scout must be left out where its noise is 'unknown', got 1.0"),
         ({"misfit": 0.1}, "misfit of Scout must go with model='robust', got 0.1 with None"),

@@ -59,7 +59,10 @@ def kernel(function: F) -> F:
 
 
 def inner_kernel(function: F) -> F:
-    """Compile a function that only kernels call: a door for Python takes longer to compile than most functions."""
+    """Compile a function that only kernels call: a door for Python takes longer to compile than most functions.
+
+    Calling it from Python crashes. A test that has to is a kernel itself, or makes it a `kernel`.
+    """
     return _compile(function, {**NO_COUNTING, **DEFAULTS, "no_cpython_wrapper": True})
 
 

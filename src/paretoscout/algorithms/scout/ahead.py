@@ -235,7 +235,7 @@ def lacks_against_ahead(state: ScoutState, constants: ScoutConstants, held: Held
     return lacks
 
 
-@inner_kernel
+@kernel
 def lacks_against_below(
     state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int, until: int
 ) -> float:
@@ -283,7 +283,7 @@ def lacks_in_favour_ahead(state: ScoutState, constants: ScoutConstants, held: He
     return lacks
 
 
-@inner_kernel
+@kernel
 def escape_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int, j: int) -> float:
     """Log evidence that j is not better than k by eps everywhere: what is settled, or what was told of both."""
     settled = escape(state, constants, k, j)
