@@ -54,6 +54,7 @@ def test_short_audit(name: str) -> None:
     assert sum(row.verdict == KEPT and row.replicates == measure.SHORT for row in rows) >= 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in available() if get(name).guarantees and name not in OURS])
 def test_rivals_in_a_very_short_audit(name: str) -> None:
     """40 runs a row find out who fails half the time; `make audit` looks closer. False alarm: at most 1e-4 a row."""

@@ -420,7 +420,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(
         NotSupported, match="'epsilon-pal' keeps a covariance of all pairs: it takes 5,000 arms at most"
     ):
-        Session("epsilon-pal", replace(setup, n_arms=5001, cost=1.0, sigma=0.1, entered=0))  # type: ignore[arg-type]
+        Session("epsilon-pal", replace(setup, n_arms=5001, cost=1.0, sigma=0.1, entered=0, looked=0))  # type: ignore[arg-type]
     for contexts, outcomes, kernel, message in (
         ([[1.0]], [[1.0]], "rbf", "must be two samples at least"),
         ([[1.0], [2.0]], [[1.0]], "rbf", "must be two samples at least"),
