@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import paretoscout as ps
+from benchmarks.reach import linear
 from paretoscout.algorithms import Scout
 from paretoscout.errors import MissingData
 
@@ -48,15 +49,6 @@ def normal(n_arms: int) -> ps.Problem:
     return ps.problems.gaussian(np.random.default_rng(n_arms).standard_normal((n_arms, 2)), 0.5)
 
 
-def linear(n_arms: int, d: int) -> ps.Problem:
-    """Random unit contexts and parameters, sigma 0.5."""
-    rng = np.random.default_rng(1)
-    contexts = rng.normal(size=(n_arms, d))
-    theta = rng.normal(size=(d, 2))
-    contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
-    return ps.problems.linear(contexts, theta / np.linalg.norm(theta, axis=0), 0.5)
-
-
 def recorded(name: str, sigma: str) -> Callable[[], ps.Problem]:
     """A recorded problem, with one sigma for all options or each its own."""
     given = sigma if name.startswith("llvm") or sigma == "each" else None  # data sets without rows have one for all
@@ -76,8 +68,10 @@ ROWS = {
     "llvm-passes, with the guide": Row(recorded("llvm-passes", "largest"), None, 10, 0, model=None),
     "100,000 normal": Row(lambda: normal(100_000), 0.1, 1, 0, goals="7 s, 250 MB"),
     "1,000,000 normal": Row(lambda: normal(1_000_000), 0.1, 1, 0, goals="75 s, 400 MB"),
-    "linear, 1,000,000 x 8": Row(lambda: linear(1_000_000, 8), 0.1, 1, 0, model="linear", goals="20 s, 1.5 GB"),
-    "linear, 1,000,000 x 32": Row(lambda: linear(1_000_000, 32), 0.1, 1, 0, model="linear", goals="45 s, 1.5 GB"),
+    "linear, 1,000,000 x 8": Row(lambda: linear(1_000_000, 8, 0.5, 1), 0.1, 1, 0, model="linear", goals="20 s, 1.5 GB"),
+    "linear, 1,000,000 x 32": Row(
+        lambda: linear(1_000_000, 32, 0.5, 1), 0.1, 1, 0, model="linear", goals="45 s, 1.5 GB"
+    ),
 }
 
 

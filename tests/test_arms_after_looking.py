@@ -12,10 +12,11 @@ from test_doors import row_of
 from test_scout_twin import Case, tabular_twin
 
 import paretoscout as ps
-from paretoscout.algorithms.contract import Setup
+from paretoscout.algorithms.contract import RESERVE, Setup
 from paretoscout.algorithms.scout import Scout
 from paretoscout.algorithms.scout.pairs import rows_of
-from paretoscout.algorithms.scout.tabular import escape
+from paretoscout.algorithms.scout.pilots import THERE_WHEN_IT_CAME
+from paretoscout.algorithms.scout.tabular import IF_DOUBTFUL, IF_LATER, TO_ESCAPE, escape
 from paretoscout.audit import doors
 from paretoscout.audit.measure import KEPT
 from paretoscout.errors import InvalidInput, NotSupported
@@ -79,9 +80,12 @@ def test_pairs_with_later_arms_count_what_was_asked_since(case: Case) -> None:
 
 
 def test_all_that_is_spent_on_an_arm_is_at_most_its_share() -> None:
-    """Elimination 0.95 in all, and what later ones and doubtful ones may cost; or 0.95 for one to be escaped, and these."""
-    later = sum(0.025 / 2**r for r in range(1, 60))
-    assert 0.95 + later + 0.025 <= 1.0
+    """If it is optimal: by all that may eliminate it. If not: by the one it must not escape. And, for both, by arms that
+    came after looking or are doubtful, which it may have to escape."""
+    additions = [0.5**r for r in range(1, 60)]
+    others = IF_LATER * sum(additions) + IF_DOUBTFUL
+    assert THERE_WHEN_IT_CAME + RESERVE * sum(additions) + others <= 1.0 + 1e-12
+    assert TO_ESCAPE + others <= 1.0 + 1e-12
 
 
 def made() -> ps.Study:
