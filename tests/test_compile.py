@@ -43,7 +43,8 @@ def copied_kernels(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (tmp_path / "toy" / "__init__.py").touch()
     (folder / "__init__.py").touch()
-    (folder / "compile.py").write_text(Path(compiler.__file__).read_text())
+    for name in ("compile.py", "drafts.py"):
+        (folder / name).write_text((PACKAGE / "kernels" / name).read_text())
     (folder / "helper.py").write_text("from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 1\n")
     (folder / "caller.py").write_text(
         "from .compile import kernel\nfrom .helper import helper\n@kernel\ndef caller(x):\n    return helper(x)\n"
@@ -61,6 +62,39 @@ def test_editing_a_helper_in_another_file_recompiles_its_callers(copied_kernels:
         "from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 10\n"
     )
     assert run(CALL, copied_kernels) == "11 0", "stale code of the caller was used"
+
+
+def test_what_a_kernel_calls_is_compiled_whole_only_if_python_calls_it(copied_kernels: Path) -> None:
+    """Kernels link its draft: one in this process, and one from the cache in the next."""
+    look = "from toy.kernels.helper import helper; print(len(helper.overloads))"
+    assert run(f"{CALL}; {look}", copied_kernels) == "2 0\n0"
+    drafts = sorted(path.name.split("-")[0] for path in copied_kernels.rglob("*-draft.*.nbc"))
+    assert drafts == ["helper.helper"]
+    again = "from toy.kernels.caller import caller; caller.recompile(); print(caller(1))"
+    assert run(f"import toy.kernels.caller as m; m.caller(1); {again}; {look}", copied_kernels) == "2\n0"
+    assert (
+        run("from toy.kernels.helper import helper; print(helper(1), len(helper.overloads))", copied_kernels) == "2 1"
+    )
+
+
+def test_errors_of_a_called_kernel_carry_their_values(copied_kernels: Path) -> None:
+    """These are kept in an environment, for which drafts have no place."""
+    raising = "from .compile import allocating_kernel as kernel\n@kernel\n"
+    (copied_kernels / "toy/kernels/helper.py").write_text(
+        f"{raising}def helper(x):\n    if x > 1:\n        raise ValueError('large', x)\n    return x\n"
+    )
+    (copied_kernels / "toy/kernels/caller.py").write_text(
+        f"from .helper import helper\n{raising}def caller(x):\n    return helper(x)\n"
+    )
+    call = """
+        from toy.kernels.caller import caller
+        try:
+            caller(7)
+        except ValueError as problem:
+            print(problem.args)
+        """
+    for _ in range(2):
+        assert run(call, copied_kernels) == "('large', 7)"
 
 
 def test_old_code_is_not_found_while_new_code_is_saved(copied_kernels: Path) -> None:

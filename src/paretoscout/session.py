@@ -29,6 +29,7 @@ from .streams import algorithm_stream
 def _feed(
     state: Any, constants: Any, arms: IntArray, ticket: FloatArray, outcomes: FloatArray, observed: BoolArray
 ) -> None:
+    """Take in outcomes one after the other."""
     for row in range(arms.shape[0]):
         update(state, constants, arms[row], ticket, outcomes[row], observed[row])
 
@@ -133,8 +134,7 @@ class Session:
         self._require("unasked", "data it did not ask for")
         if not observed.all():
             self._require("missing", "outcomes that lack metrics")
-        self.state = self.kernels.reserve(self.state, len(arms))
-        feeder(self.state)(self.state, self.constants, arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
+        self._feed(arms, np.zeros(self.kernels.ticket_size), outcomes, observed)
 
     def presence(self, arm: int) -> int:
         """Return whether an arm is there."""
@@ -290,8 +290,11 @@ class Session:
         return self.kernels.judge_again
 
     def _update(self, arm: int, ticket: FloatArray, values: FloatArray, mask: BoolArray) -> None:
-        self.state = self.kernels.reserve(self.state, 1)
-        self.kernels.update(self.state, self.constants, arm, ticket, values, mask)
+        self._feed(np.array([arm]), ticket, values[None, :], mask[None, :])
+
+    def _feed(self, arms: IntArray, ticket: FloatArray, outcomes: FloatArray, observed: BoolArray) -> None:
+        self.state = self.kernels.reserve(self.state, len(arms))
+        feeder(self.state)(self.state, self.constants, arms, ticket, outcomes, observed)
 
     def _checked_outcome(self, outcome: Any, observed: Any) -> tuple[FloatArray, BoolArray]:
         L = self.setup.n_metrics

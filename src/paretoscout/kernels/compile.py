@@ -12,6 +12,8 @@ Five facts about numba shaped this file; each has a test in `tests/test_compile.
 * The index is saved before the code it speaks of, under a name that older code may have: who reads in between runs the
   old code. So one process at a time is at an index.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
+
+`drafts.py` has what kernels are made of that call others.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from .drafts import DraftCache, Drafting, Whole
 
 config: Any = numba.config  # its attributes are made at run time
 
@@ -39,8 +43,11 @@ PACKAGE = __name__.partition(".")[0]
 #: false and reorders sums, so that compiled and uncompiled runs would part ways. Nobody calls kernels from C.
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
 #: Said of every kernel: what is left out is taken from whoever calls it first.
-DEFAULTS: dict[str, Any] = {"no_cpython_wrapper": False, "forceinline": False}
-NO_COUNTING: Any = {"_nrt": False}
+NOT_INLINED: dict[str, Any] = {"forceinline": False}
+INLINED: dict[str, Any] = {"forceinline": True}
+NO_COUNTING: dict[str, Any] = {"_nrt": False}
+#: How to compile what only kernels call.
+DRAFT: Any = {**FLAGS, "no_cpython_wrapper": True, "pipeline_class": Drafting}
 
 
 def kernel(function: F) -> F:
@@ -55,39 +62,22 @@ def kernel(function: F) -> F:
     >>> double(21)
     42
     """
-    return _compile(function, {**NO_COUNTING, **DEFAULTS})
-
-
-def inner_kernel(function: F) -> F:
-    """Compile a function that only kernels call: a door for Python takes longer to compile than most functions.
-
-    Calling it from Python crashes. A test that has to is a kernel itself, or makes it a `kernel`.
-    """
-    return _compile(function, {**NO_COUNTING, **DEFAULTS, "no_cpython_wrapper": True})
-
-
-def entry_kernel(function: F) -> F:
-    """Compile a short function that drivers call for each sample: into the simulation's loop, and for Python."""
-    return _compile(function, {**NO_COUNTING, **DEFAULTS, "forceinline": True})
+    return _compile(function, {**NO_COUNTING, **NOT_INLINED})
 
 
 def short_kernel(function: F) -> F:
-    """Compile a function into the kernel that calls it: a call would hand over all arrays of a state, and cost more."""
-    return _compile(function, {**NO_COUNTING, "no_cpython_wrapper": True, "forceinline": True})
+    """Compile a function into each kernel that calls it: to hand over all arrays of a state would cost more."""
+    return _compile(function, {**NO_COUNTING, **INLINED})
 
 
 def allocating_kernel(function: F) -> F:
     """Compile a function that may make arrays and return them; otherwise like `kernel`."""
-    return _compile(function, DEFAULTS)
+    return _compile(function, NOT_INLINED)
 
 
 def uncached(function: F) -> F:
     """Compile a function again in each process: for loops over other people's kernels, which may change or go away."""
-    return (
-        function
-        if config.DISABLE_JIT
-        else cast(F, numba.njit(cache=False, **FLAGS, **NO_COUNTING, **DEFAULTS)(function))
-    )
+    return function if config.DISABLE_JIT else _in_two(function, {**NO_COUNTING, **NOT_INLINED}, cached=False)
 
 
 def per_state(function: F) -> Callable[[Any], F]:
@@ -99,23 +89,32 @@ def per_state(function: F) -> Callable[[Any], F]:
     return lambda state: ours if type(state).__module__.partition(".")[0] == PACKAGE else foreign
 
 
-def _compile(function: F, extra: Any) -> F:
+def _compile(function: F, extra: dict[str, Any]) -> F:
     if config.DISABLE_JIT:
         return function
-    if function.__module__.partition(".")[0] != PACKAGE:
-        # somebody's own algorithm: the key knows nothing of its sources
-        return cast(F, numba.njit(cache=False, **FLAGS, **extra)(function))
-    try:
-        compiled = numba.njit(cache=True, **FLAGS, **extra)(function)
-    except RuntimeError as problem:
-        # numba finds no folder it may write to ("no locator available")
-        if "locator" not in str(problem):
-            raise
-        return cast(F, numba.njit(cache=False, **FLAGS, **extra)(function))
-    cache = compiled._cache
+    # of somebody's own algorithm the key knows no sources
+    return _in_two(function, extra, cached=function.__module__.partition(".")[0] == PACKAGE)
+
+
+def _in_two(function: F, extra: dict[str, Any], cached: bool) -> F:
+    """Compile a function whole for Python, when it is called; kernels that call it take its draft."""
+    whole = numba.njit(pipeline_class=Whole, **FLAGS, **extra)(function)
+    draft = numba.njit(**DRAFT, **extra)(function)
+    whole.get_call_template, whole.get_overload = draft.get_call_template, draft.get_overload
+    if cached:
+        try:
+            whole._cache, draft._cache = _cache(FunctionCache(function), ""), _cache(DraftCache(function), "-draft")  # type: ignore[no-untyped-call]
+        except RuntimeError as problem:
+            # numba finds no folder it may write to ("no locator available")
+            if "locator" not in str(problem):
+                raise
+    return cast(F, whole)
+
+
+def _cache(cache: Any, kind: str) -> Any:
     stamp = (sources_digest(), cache._cache_file._source_stamp)
-    cache._cache_file = _Index(cache.cache_path, cache._impl.filename_base, stamp)  # type: ignore[no-untyped-call]
-    return cast(F, compiled)
+    cache._cache_file = _Index(cache.cache_path, cache._impl.filename_base + kind, stamp)  # type: ignore[no-untyped-call]
+    return cache
 
 
 class _Index(IndexDataCacheFile):

@@ -14,6 +14,7 @@ from numba.core.errors import TypingError
 from numba.extending import overload
 
 from .arrays import BoolArray, FloatArray, IntArray
+from .compile import DRAFT
 
 #: The ticket of an algorithm that needs none; kernels find it among their constants.
 NO_TICKET: FloatArray = np.empty(0)
@@ -99,13 +100,13 @@ def draw(environment: Any, arm: int, rng: np.random.Generator, outcome: FloatArr
     _implementations["draw"][type(environment)](environment, arm, rng, outcome)
 
 
-@overload(choose, strict=False, inline="always")
+@overload(choose, strict=False, inline="always", jit_options=DRAFT)
 def _choose(state: Any, constants: Any, pending: Any, rng: Any) -> Callable[..., Any]:
     function = _compiled("choose", state)
     return lambda state, constants, pending, rng: function(state, constants, pending, rng)
 
 
-@overload(update, strict=False, inline="always")
+@overload(update, strict=False, inline="always", jit_options=DRAFT)
 def _update(state: Any, constants: Any, arm: Any, ticket: Any, outcome: Any, observed: Any) -> Callable[..., Any]:
     function = _compiled("update", state)
     return lambda state, constants, arm, ticket, outcome, observed: function(
@@ -113,13 +114,13 @@ def _update(state: Any, constants: Any, arm: Any, ticket: Any, outcome: Any, obs
     )
 
 
-@overload(done, strict=False, inline="always")
+@overload(done, strict=False, inline="always", jit_options=DRAFT)
 def _done(state: Any, constants: Any) -> Callable[..., Any]:
     function = _compiled("done", state)
     return lambda state, constants: function(state, constants)
 
 
-@overload(draw, strict=False, inline="always")
+@overload(draw, strict=False, inline="always", jit_options=DRAFT)
 def _draw(environment: Any, arm: Any, rng: Any, outcome: Any) -> Callable[..., Any]:
     function = _compiled("draw", environment)
     return lambda environment, arm, rng, outcome: function(environment, arm, rng, outcome)

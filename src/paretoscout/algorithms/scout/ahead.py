@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.arrays import IntArray, SmallInts, arm_at
-from ...kernels.compile import allocating_kernel, inner_kernel, kernel
+from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import GONE
 from ...kernels.dispatch import Held, Verdicts
 from ...kernels.evidence import note_value
@@ -86,7 +86,7 @@ def ahead_of(state: ScoutState, held: Held) -> Ahead:
     return Ahead(arms, place, first_open, np.zeros(m, np.int64), state.presence[arms], rows, later)
 
 
-@inner_kernel
+@kernel
 def n_eras_of(state: ScoutState) -> int:
     """How many additions after looking there were."""
     return max(0, state.later.counts.shape[0] // state.pulls.shape[0] - 1)
@@ -108,7 +108,7 @@ def rows_at(samples: Samples, places: IntArray) -> Samples:
     )
 
 
-@inner_kernel
+@kernel
 def put_back(state: ScoutState, ahead: Ahead) -> None:
     """Let all arms be there that are, with what is settled of them."""
     m, K = ahead.arms.shape[0], state.pulls.shape[0]
@@ -120,7 +120,7 @@ def put_back(state: ScoutState, ahead: Ahead) -> None:
             put_row_back(state.later, ahead.later, (era + 1) * K + arm, era * m + slot)
 
 
-@inner_kernel
+@kernel
 def put_row_back(samples: Samples, rows: Samples, place: int, slot: int) -> None:
     """Let one row be what it was."""
     for metric in range(samples.counts.shape[1]):
@@ -198,7 +198,7 @@ def judge_ahead(state: ScoutState, constants: ScoutConstants, held: Held, arm: i
             state.best[k], state.worst[k] = best[k], worst[k]
 
 
-@inner_kernel
+@kernel
 def seems_decided(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     """Look for the rivals of k; return whether the evidence would suffice. Nothing is decided, and its turn stays."""
     test_at, key, mark, gap, route = state.test_at[k], state.keys[k], state.marks[k], state.gaps[k], state.route[k]
@@ -210,7 +210,7 @@ def seems_decided(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     return suffices
 
 
-@inner_kernel
+@kernel
 def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> None:
     """Eliminate or accept k if the evidence suffices, each at its own place."""
     if lacks_against_ahead(state, constants, held, ahead, k) <= 0.0:
@@ -219,7 +219,7 @@ def decide_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead
         accept(state, k)
 
 
-@inner_kernel
+@kernel
 def lacks_against_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> float:
     """What evidence lacks for eliminating k: below the first open trial of k or its best rival, or that of k alone."""
     if state.best[k] < 0:
@@ -259,7 +259,7 @@ def lacks_against_below(
     return lacks
 
 
-@inner_kernel
+@kernel
 def lacks_in_favour_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int) -> float:
     """What evidence lacks for accepting k: of each pair below the first open trial of the two.
 
@@ -299,22 +299,22 @@ def escape_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead
 # What is shown
 
 
-@allocating_kernel
 def verdicts_ahead(state: ScoutState, constants: ScoutConstants, held: Held) -> Verdicts:
     """Return the verdicts, with intervals that use each arm's trials below its own first open one."""
     ahead = ahead_of(state, held)
-    ahead.limits[:] = ahead.first_open
-    count_up_to_limits(state, constants, held, ahead)
-    said = verdicts(state, constants)
-    put_back(state, ahead)
-    return said
+    return verdicts(seen_with(state, constants, held, ahead, ahead.first_open), constants)
 
 
 def pair_ahead(state: ScoutState, constants: ScoutConstants, held: Held, k: int, j: int) -> ScoutState:
     """Return the state as statements on a pair see it: with what was told of both."""
     ahead = ahead_of(state, held)
     until = min(first_open_of(held, ahead, k), first_open_of(held, ahead, j))
-    ahead.limits[:] = np.where(np.isin(ahead.arms, (k, j)), until, 0)
-    seen = state._replace(samples=copy_state(state.samples), later=copy_state(state.later))
+    return seen_with(state, constants, held, ahead, np.where(np.isin(ahead.arms, (k, j)), until, 0))
+
+
+def seen_with(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, limits: IntArray) -> ScoutState:
+    """Return the state with what was told below some places."""
+    ahead.limits[:] = limits
+    seen = state._replace(samples=copy_state(state.samples), later=copy_state(state.later), era=state.era.copy())
     count_up_to_limits(seen, constants, held, ahead)
     return seen

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InvalidInput
 from ...kernels.algebra import add_outer_product, copy_into, factorise, solve
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
-from ...kernels.compile import allocating_kernel, inner_kernel, kernel
+from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import (
     DOMINATED,
     FRONT,
@@ -298,7 +298,7 @@ def choose(
     return most_telling(state, constants, k, pending), constants.no_ticket
 
 
-@inner_kernel
+@kernel
 def most_ambiguous(state: LinearScoutState) -> int:
     """The undecided arm with the least evidence on the pair that decides it, of those that wait."""
     found, least = -1, np.inf
@@ -315,13 +315,13 @@ def most_ambiguous(state: LinearScoutState) -> int:
     return found
 
 
-@inner_kernel
+@kernel
 def is_open(status: IntArray, presence: IntArray, k: int) -> bool:
     """Whether the arm is there and has no verdict."""
     return status[k] == UNDECIDED and is_there(presence[k])
 
 
-@inner_kernel
+@kernel
 def look_again(state: LinearScoutState, constants: LinearScoutConstants, k: int) -> None:
     """Renew the evidence of the pair that decides k."""
     j = state.rival[k]
@@ -360,7 +360,7 @@ def pair_evidence(
     return log_evidence(difference, a, b, state.sigma[metric], constants.rhos[metric], state.log_prices[metric])
 
 
-@inner_kernel
+@kernel
 def log_evidence(
     difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray
 ) -> float:
@@ -370,7 +370,7 @@ def log_evidence(
     return log_evidence_along(difference, a, b, sigma, rhos, log_prices)
 
 
-@inner_kernel
+@kernel
 def most_telling(state: LinearScoutState, constants: LinearScoutConstants, k: int, pending: IntArray) -> int:
     """The probe whose sample most reduces the variance along x_k - x_j, per cost; leverages as of the last check."""
     d = constants.contexts.shape[1]
@@ -435,7 +435,7 @@ def judge_again(state: LinearScoutState, constants: LinearScoutConstants) -> Non
             eliminated = judge_all(state, constants)
 
 
-@inner_kernel
+@kernel
 def judge_all(state: LinearScoutState, constants: LinearScoutConstants) -> int:
     """Judge every arm that has no verdict; return how many are eliminated."""
     eliminated = 0
@@ -446,7 +446,7 @@ def judge_all(state: LinearScoutState, constants: LinearScoutConstants) -> int:
     return eliminated
 
 
-@inner_kernel
+@kernel
 def forget(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
     """Forget all verdicts and bounds on sigma; return whether there are enough data to judge by."""
     state.counters[N_UNDECIDED] = 0
@@ -468,7 +468,7 @@ def forget(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
     return True
 
 
-@inner_kernel
+@kernel
 def find_first_arms(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Find arms that span all dimensions, among those pulled or there: each time the one that sticks out most."""
     K, d = constants.contexts.shape
@@ -490,7 +490,7 @@ def find_first_arms(state: LinearScoutState, constants: LinearScoutConstants) ->
         n_found += 1
 
 
-@inner_kernel
+@kernel
 def stick_out(contexts: FloatArray, k: int, basis: FloatArray, n_found: int, rest: FloatArray) -> float:
     """Write what of a context is at right angles to the basis to `rest`; return the square of its length."""
     d = contexts.shape[1]
@@ -508,7 +508,7 @@ def stick_out(contexts: FloatArray, k: int, basis: FloatArray, n_found: int, res
     return square
 
 
-@inner_kernel
+@kernel
 def take_in(state: LinearScoutState, constants: LinearScoutConstants, arm: int, outcome: FloatArray) -> None:
     """Add the sample to A and to the estimate."""
     d = constants.contexts.shape[1]
@@ -544,7 +544,7 @@ def take_in(state: LinearScoutState, constants: LinearScoutConstants, arm: int, 
         begin_fit(state)
 
 
-@inner_kernel
+@kernel
 def begin_fit(state: LinearScoutState) -> None:
     """Fit for the first time, once A is invertible."""
     copy_into(state.factor, state.gram)
@@ -552,7 +552,7 @@ def begin_fit(state: LinearScoutState) -> None:
     fit(state)
 
 
-@inner_kernel
+@kernel
 def fit(state: LinearScoutState) -> None:
     """Least squares: what was found at the last check, and what has come since."""
     copy_into(state.theta, state.right)
@@ -562,7 +562,7 @@ def fit(state: LinearScoutState) -> None:
             state.theta[i, metric] += state.reference[i, metric]
 
 
-@inner_kernel
+@kernel
 def fit_again(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Fit once more what the fit leaves of the arms' means, so that rounding does not add up; count on from there."""
     d, L = state.right.shape
@@ -581,7 +581,7 @@ def fit_again(state: LinearScoutState, constants: LinearScoutConstants) -> None:
             state.right[i, metric] = 0.0
 
 
-@inner_kernel
+@kernel
 def check_is_due(state: LinearScoutState) -> bool:
     """Whether all arms are to be tested now; if so, say when to do so again."""
     total = state.counters[TOTAL]
@@ -651,7 +651,7 @@ def refresh(state: LinearScoutState, constants: LinearScoutConstants) -> int:
     return n_leaders
 
 
-@inner_kernel
+@kernel
 def refresh_fit(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Bring the fit, its inverse, the prices and the bound on sigma up to date."""
     d = constants.contexts.shape[1]
@@ -687,7 +687,7 @@ def refresh_fit(state: LinearScoutState, constants: LinearScoutConstants) -> Non
     bound_sigma(state, constants, float(state.counters[TOTAL]), state.sampled[: state.counters[N_SAMPLED]])
 
 
-@inner_kernel
+@kernel
 def list_standing(status: IntArray, presence: IntArray, standing: IntArray) -> int:
     """List the arms that have to be escaped; return how many there are."""
     n = 0
@@ -698,7 +698,7 @@ def list_standing(status: IntArray, presence: IntArray, standing: IntArray) -> i
     return n
 
 
-@inner_kernel
+@kernel
 def look_at(
     contexts: FloatArray,
     inverse: FloatArray,
@@ -738,7 +738,7 @@ def estimate(contexts: FloatArray, theta: FloatArray, k: int, means: FloatArray)
         means[k, metric] = mean
 
 
-@inner_kernel
+@kernel
 def multiply(inverse: FloatArray, contexts: FloatArray, k: int, j: int, product: FloatArray) -> None:
     """Write A^-1 (x_k - x_j) to `product`; j = -1: A^-1 x_k. Row by row: so many entries at once."""
     d = contexts.shape[1]
@@ -754,7 +754,7 @@ def multiply(inverse: FloatArray, contexts: FloatArray, k: int, j: int, product:
 # falls from one to the next, the second rises.
 
 
-@inner_kernel
+@kernel
 def find_leaders(leaders: IntArray, n: int, means: FloatArray, presence: IntArray, arms: IntArray) -> int:
     """Find the leaders among those arms that are there and n leaders there are already; return how many there are."""
     for k in arms:
@@ -801,7 +801,7 @@ def offer(leaders: IntArray, n: int, means: FloatArray, k: int) -> int:
     return n + 1
 
 
-@inner_kernel
+@kernel
 def n_ahead(leaders: IntArray, n: int, means: FloatArray, k: int, metric: int) -> int:
     """Two metrics: how many leaders are ahead of k in the first one; or not ahead of it in the second."""
     low, high = 0, n
@@ -846,7 +846,7 @@ def clearest_leader(
     return found
 
 
-@inner_kernel
+@kernel
 def note_gaps(
     leaders: IntArray,
     n: int,
@@ -916,7 +916,7 @@ def cut_into_blocks(
     return n_blocks
 
 
-@inner_kernel
+@kernel
 def halve(arms: IntArray, start: int, stop: int, middle: int, values: FloatArray, metric: int) -> None:
     """Sort the arms so far that none before the middle is larger in a metric than any from there on."""
     low, high = start, stop - 1
@@ -968,7 +968,7 @@ def bias_along(state: LinearScoutState, constants: LinearScoutConstants, k: int,
     return bias
 
 
-@inner_kernel
+@kernel
 def least_bias(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: int) -> float:
     """What k and j alone add to `bias_along`: no more than that, without a look at every arm."""
     of_k, of_j = 1.0, -1.0
@@ -979,7 +979,7 @@ def least_bias(state: LinearScoutState, constants: LinearScoutConstants, k: int,
     return abs(of_k) + abs(of_j)
 
 
-@inner_kernel
+@kernel
 def evidence_against(
     state: LinearScoutState,
     constants: LinearScoutConstants,
@@ -1046,7 +1046,7 @@ def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_le
         state.progress[k], state.rival[k], state.route[k] = in_favour, worst, ESCAPES
 
 
-@inner_kernel
+@kernel
 def is_certain(sigma_bounded: IntArray) -> bool:
     """Whether verdicts can be given: an estimate of sigma ranks pairs, but proves nothing."""
     certain = True
@@ -1055,7 +1055,7 @@ def is_certain(sigma_bounded: IntArray) -> bool:
     return certain
 
 
-@inner_kernel
+@kernel
 def hardest_to_escape(
     state: LinearScoutState, constants: LinearScoutConstants, k: int, against: float, certain: bool
 ) -> tuple[int, float]:
@@ -1103,7 +1103,7 @@ def hardest_to_escape(
     return worst, in_favour
 
 
-@inner_kernel
+@kernel
 def has_to_be_escaped(status: IntArray, presence: IntArray, excused: IntArray, j: int) -> bool:
     """Whether others are accepted only if they escape j."""
     return status[j] != DOMINATED and presence[j] != GONE and excused[j] == 0
@@ -1134,7 +1134,7 @@ def escape(state: LinearScoutState, constants: LinearScoutConstants, k: int, j: 
     return evidence
 
 
-@inner_kernel
+@kernel
 def log_evidence_of_escape(
     means: FloatArray,
     eps: FloatArray,
@@ -1161,7 +1161,7 @@ def log_evidence_of_escape(
     return evidence
 
 
-@inner_kernel
+@kernel
 def find_needed(state: LinearScoutState, constants: LinearScoutConstants, k: int, evidence: float) -> None:
     """Find the means below which an arm is escaped by k with more than `evidence`, by one metric and scale alone.
 
@@ -1187,7 +1187,7 @@ def lead(means: FloatArray, j: int, k: int, metric: int) -> float:
     return means[j, metric] - means[k, metric] - rounding
 
 
-@inner_kernel
+@kernel
 def clearer(
     difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray, evidence: float
 ) -> bool:
@@ -1212,7 +1212,7 @@ def pair_variances(state: LinearScoutState, constants: LinearScoutConstants, k: 
     )
 
 
-@inner_kernel
+@kernel
 def variances_of_rows(
     rows: IntArray,
     solved: FloatArray,
@@ -1256,7 +1256,7 @@ def variances_along(inverse: FloatArray, contexts: FloatArray, k: int, j: int) -
 # Many arms: few are looked at between checks, and at most checks.
 
 
-@inner_kernel
+@kernel
 def check_many(state: LinearScoutState, constants: LinearScoutConstants) -> int:
     """Test some of the arms; go over all that stand where this promises verdicts; return how many are eliminated.
 
@@ -1393,7 +1393,7 @@ def check_many(state: LinearScoutState, constants: LinearScoutConstants) -> int:
     return before - n
 
 
-@inner_kernel
+@kernel
 def drop_eliminated(status: IntArray, presence: IntArray, standing: IntArray, n: int) -> int:
     """Take those eliminated or gone off the list of arms that stand; return how many do."""
     n_left = 0
@@ -1404,7 +1404,7 @@ def drop_eliminated(status: IntArray, presence: IntArray, standing: IntArray, n:
     return n_left
 
 
-@inner_kernel
+@kernel
 def hold_against_leaders(state: LinearScoutState, constants: LinearScoutConstants, arms: IntArray, noting: bool) -> int:
     """Hold undecided arms each against the leader that most clearly beats it, and eliminate those where this is proven.
 
@@ -1452,7 +1452,7 @@ def hold_against_leaders(state: LinearScoutState, constants: LinearScoutConstant
     return n_settled
 
 
-@inner_kernel
+@kernel
 def all_but_equal(contexts: FloatArray, k: int, j: int) -> bool:
     """Whether two contexts differ by rounding only."""
     apart, size = 0.0, 0.0
@@ -1462,7 +1462,7 @@ def all_but_equal(contexts: FloatArray, k: int, j: int) -> bool:
     return apart <= SAME * size
 
 
-@inner_kernel
+@kernel
 def may_reach(
     difference: float, a: float, b: float, sigma: float, rhos: FloatArray, log_prices: FloatArray, evidence: float
 ) -> bool:
@@ -1489,7 +1489,7 @@ def wait_for(waiting: IntArray, arms: IntArray, progress: FloatArray, status: In
             waiting[last] = k
 
 
-@inner_kernel
+@kernel
 def add_probes(state: LinearScoutState, constants: LinearScoutConstants) -> None:
     """Make probes of the arms that tell most, of all there are, about the most ambiguous pairs."""
     K, d = constants.contexts.shape
@@ -1526,7 +1526,7 @@ def add_probes(state: LinearScoutState, constants: LinearScoutConstants) -> None
             )
 
 
-@inner_kernel
+@kernel
 def next_waiting(waiting: IntArray, rival: IntArray, progress: FloatArray, least: float) -> int:
     """The waiting arm with the least evidence above `least`; -1: there is none."""
     found = -1
@@ -1538,7 +1538,7 @@ def next_waiting(waiting: IntArray, rival: IntArray, progress: FloatArray, least
     return found
 
 
-@inner_kernel
+@kernel
 def add_probe(probes: IntArray, n: int, columns: FloatArray, contexts: FloatArray, arm: int, total: int) -> int:
     """Make an arm a probe, unless it is one; return how many there are. If there is no room it takes any place."""
     for p in range(n):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...kernels.algebra import factorise, solve
 from ...kernels.arrays import BoolArray, FloatArray, IntArray, arm_at
-from ...kernels.compile import allocating_kernel, inner_kernel, kernel
+from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import DOMINATED, GONE, PRESENT, UNDECIDED, is_there, verdicts_of_those_there
 from ...kernels.dispatch import NO_TICKET, Basis, Verdicts
 from ...kernels.evidence import log_evidence_along
@@ -103,7 +103,7 @@ def choose(
     return arm, constants.no_ticket
 
 
-@inner_kernel
+@kernel
 def look_again(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Renew the evidence of the pair that decides k."""
     linear, tabular = state.linear, state.tabular
@@ -133,7 +133,7 @@ def update(
         judge_by_model(state, constants, scout_linear.refresh(state.linear, constants.linear))
 
 
-@inner_kernel
+@kernel
 def judge_by_model(state: RobustScoutState, constants: RobustScoutConstants, n_leaders: int) -> int:
     """Judge all arms that have no verdict by the model, unless it proves not to fit; return how many it eliminates."""
     linear = state.linear
@@ -175,7 +175,7 @@ def judge_again(state: RobustScoutState, constants: RobustScoutConstants) -> Non
             pass  # who need not be escaped any more may have been all that stood in the way of others
 
 
-@inner_kernel
+@kernel
 def adopt_measured(state: RobustScoutState) -> None:
     """Take over the verdicts that are measured."""
     linear, tabular = state.linear, state.tabular
@@ -191,7 +191,7 @@ def adopt_measured(state: RobustScoutState) -> None:
             state.survives[k] = np.inf
 
 
-@inner_kernel
+@kernel
 def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Mark the arms that k is known to escape by measurements: the model need not show it once more."""
     samples, model, eps = state.tabular.samples, constants.tabular.model, constants.tabular.eps
@@ -203,7 +203,7 @@ def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> 
         state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
 
 
-@inner_kernel
+@kernel
 def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> None:
     """Turn to measuring the pair that decides k itself, where that is closer to a verdict or the model gives none."""
     linear, tabular = state.linear, state.tabular
@@ -227,7 +227,7 @@ def prefer_measuring(state: RobustScoutState, constants: RobustScoutConstants, k
         linear.progress[k], linear.rival[k], linear.route[k] = measured, rival, MEASURE
 
 
-@inner_kernel
+@kernel
 def largest_misfit(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> float:
     """The largest misfit, the same in every metric, with which the verdict on k would have been reached."""
     linear = state.linear
@@ -275,7 +275,7 @@ def misfit_of_pair(state: RobustScoutState, constants: RobustScoutConstants, k: 
     return found
 
 
-@inner_kernel
+@kernel
 def misfit_is_proven(state: RobustScoutState, constants: RobustScoutConstants) -> bool:
     """Whether the arms' means are further from the model than the declared misfit allows, in some metric."""
     for metric in range(state.linear.means.shape[1]):
@@ -336,7 +336,7 @@ def evidence_of_misfit(state: RobustScoutState, constants: RobustScoutConstants,
     return -np.inf
 
 
-@inner_kernel
+@kernel
 def residual(state: RobustScoutState, constants: RobustScoutConstants, k: int, metric: int, length: float) -> float:
     """What the parameters, a step further, leave unexplained of the mean of an arm beyond the misfit."""
     left = state.tabular.samples.means[k, metric]
@@ -346,7 +346,7 @@ def residual(state: RobustScoutState, constants: RobustScoutConstants, k: int, m
     return math.copysign(excess, left) if excess > 0.0 else 0.0
 
 
-@inner_kernel
+@kernel
 def cost_of_fit(state: RobustScoutState, constants: RobustScoutConstants, metric: int, length: float) -> float:
     """The sum that the parameters are to minimise, a step further."""
     total = 0.0
@@ -357,7 +357,7 @@ def cost_of_fit(state: RobustScoutState, constants: RobustScoutConstants, metric
     return 0.5 * total / state.linear.sigma[metric] ** 2
 
 
-@inner_kernel
+@kernel
 def reopen(state: RobustScoutState) -> None:
     """The model does not fit: only what was measured remains."""
     linear, tabular = state.linear, state.tabular

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.arrays import BoolArray, FloatArray, IntArray, SmallInts, arm_at
-from ...kernels.compile import allocating_kernel, entry_kernel, inner_kernel, kernel, short_kernel
+from ...kernels.compile import allocating_kernel, kernel, short_kernel
 from ...kernels.decisions import (
     DOMINATED,
     DOUBTFUL,
@@ -293,7 +293,7 @@ def era_of(entered: IntArray, looked: IntArray, i: int, j: int) -> int:
     return looked[i] if entered[i] > entered[j] else looked[j]
 
 
-@inner_kernel
+@kernel
 def count_later(state: ScoutState, constants: ScoutConstants, arm: int, metric: int, value: float) -> None:
     """Count a sample for the pairs with arms that came after looking, before it was asked for."""
     K = state.pulls.shape[0]
@@ -305,7 +305,7 @@ def count_later(state: ScoutState, constants: ScoutConstants, arm: int, metric: 
 # Choosing
 
 
-@entry_kernel
+@short_kernel
 def choose(
     state: ScoutState, constants: ScoutConstants, pending: IntArray, rng: np.random.Generator
 ) -> tuple[int, FloatArray]:
@@ -317,7 +317,7 @@ def choose(
     return choose_another(state, constants, pending), constants.no_ticket
 
 
-@inner_kernel
+@kernel
 def choose_another(state: ScoutState, constants: ScoutConstants, pending: IntArray) -> int:
     """The next arm, and how many times in a row."""
     counters, K = state.counters, state.pulls.shape[0]
@@ -343,7 +343,7 @@ def rival_of(state: ScoutState, k: int) -> int:
     return arm_at(state.best if state.route[k] == BEATEN else state.worst, k)
 
 
-@inner_kernel
+@kernel
 def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray, era: int) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
     K = state.pulls.shape[0]
@@ -403,7 +403,7 @@ def note_pending(state: ScoutState, k: int, rival: int, pending: IntArray) -> No
 # Taking in
 
 
-@entry_kernel
+@short_kernel
 def update(
     state: ScoutState,
     constants: ScoutConstants,
@@ -444,7 +444,7 @@ def update(
         reconsider(state, constants, arm, n_enough > 0)
 
 
-@inner_kernel
+@kernel
 def reconsider(state: ScoutState, constants: ScoutConstants, arm: int, enough: bool) -> None:
     """Look at the arms that the samples of an arm concern, and now and then at all; then at the most ambiguous one.
 
@@ -510,7 +510,7 @@ def waits(state: ScoutState, k: int) -> bool:
     return state.status[k] == UNDECIDED and is_there(state.presence[k])
 
 
-@inner_kernel
+@kernel
 def renew_tree(state: ScoutState, constants: ScoutConstants) -> None:
     """Build the tree of the arms that stand."""
     build(state.tree, state.samples, constants.model, state.status, state.presence)
@@ -529,7 +529,7 @@ def mark_of(state: ScoutState, k: int) -> int:
     return mark
 
 
-@inner_kernel
+@kernel
 def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
     """Find the rivals that matter to k, decide if that is proven, else say how near it is."""
     prepare(state.tree, state.samples, constants.model, k)
@@ -573,7 +573,7 @@ def find(state: ScoutState, constants: ScoutConstants, k: int, route: int) -> in
     return find_rival(tree, state.samples, model, eps, state.status, state.presence, k, route, guess)
 
 
-@inner_kernel
+@kernel
 def is_beaten(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     """Whether it is proven that k is dominated, whether or not it is there."""
     prepare(state.tree, state.samples, constants.model, k)
@@ -600,7 +600,7 @@ def key_of(state: ScoutState, constants: ScoutConstants, k: int, progress: float
     return min(max(progress - state.thresholds[k], FIRST / 4), LAST / 4)
 
 
-@inner_kernel
+@kernel
 def beats(samples: Samples, model: NoiseModel, k: int, j: int) -> float:
     """Log evidence that j is better than k in every metric, to rank by."""
     least = np.inf
@@ -664,7 +664,7 @@ def log_share_to_escape(
     return math.log(TO_ESCAPE)
 
 
-@inner_kernel
+@kernel
 def lacking(
     samples: Samples, model: NoiseModel, eps: FloatArray, threshold: float, k: int, j: int, route: int
 ) -> float:
@@ -689,7 +689,7 @@ def lacking(
 # Deciding
 
 
-@inner_kernel
+@kernel
 def decide(state: ScoutState, constants: ScoutConstants, k: int, beaten: float, escaped: float) -> bool:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
     threshold, lacks = state.thresholds[k], np.inf
@@ -725,7 +725,7 @@ def lacks_in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> flo
     return state.thresholds[k] - in_favour(state, constants, k)
 
 
-@inner_kernel
+@kernel
 def eliminate(state: ScoutState, k: int) -> None:
     """Say that k is dominated by who beats it most clearly."""
     if is_there(state.presence[k]):
@@ -781,7 +781,7 @@ def against(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     return total
 
 
-@inner_kernel
+@kernel
 def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, leads: bool, total: float) -> float:
     """What j adds to the evidence against k; nothing, where that would make no difference."""
     if not can_beat(state.status, state.presence, k, j):
@@ -914,7 +914,7 @@ def verdicts(state: ScoutState, constants: ScoutConstants) -> Verdicts:
     return Verdicts(status, rival, state.samples.means.copy(), radii, state.pulls.copy())
 
 
-@entry_kernel
+@short_kernel
 def done(state: ScoutState, constants: ScoutConstants) -> bool:
     """Whether every arm that is there has its verdict."""
     return state.counters[N_UNDECIDED] == 0

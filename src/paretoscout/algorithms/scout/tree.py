@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.arrays import FloatArray, IntArray, SmallInts, arm_at
-from ...kernels.compile import inner_kernel, kernel, short_kernel
+from ...kernels.compile import kernel, short_kernel
 from ...kernels.decisions import DOMINATED, GONE, is_there
 from ...kernels.noise import NORMAL, ROUNDING, SIGMA, NoiseModel, Samples, least_evidence, variance_of
 from ...kernels.split import half_log_spread, least_excess, price_of, spread_of
@@ -86,7 +86,7 @@ def empty_tree(K: int, L: int, R: int) -> Tree:
 # Building
 
 
-@inner_kernel
+@kernel
 def build(tree: Tree, samples: Samples, model: NoiseModel, status: SmallInts, presence: SmallInts) -> None:
     """List the arms that stand, and build the tree where they are many."""
     K, n = samples.counts.shape[0], 0
@@ -131,7 +131,7 @@ def precision_of(samples: Samples, model: NoiseModel, arm: int) -> float:
     return product
 
 
-@inner_kernel
+@kernel
 def widest(tree: Tree, means: FloatArray, start: int, end: int) -> int:
     """By which metric to split arms, or L: by how well they are known, if they differ much in that."""
     L = means.shape[1]
@@ -149,7 +149,7 @@ def widest(tree: Tree, means: FloatArray, start: int, end: int) -> int:
     return found
 
 
-@inner_kernel
+@kernel
 def range_of(tree: Tree, means: FloatArray, metric: int, start: int, end: int) -> float:
     """How far the means of some arms lie apart."""
     low, high = np.inf, -np.inf
@@ -159,7 +159,7 @@ def range_of(tree: Tree, means: FloatArray, metric: int, start: int, end: int) -
     return high - low
 
 
-@inner_kernel
+@kernel
 def split(
     arms: SmallInts, start: int, end: int, middle: int, metric: int, means: FloatArray, precision: FloatArray
 ) -> None:
@@ -187,7 +187,7 @@ def split(
             break
 
 
-@inner_kernel
+@kernel
 def fill_nodes(tree: Tree, samples: Samples, model: NoiseModel, height: int) -> None:
     """Work out the bounds of all nodes, from the leaves to the root (node 1)."""
     L = samples.means.shape[1]
@@ -210,7 +210,7 @@ def fill_nodes(tree: Tree, samples: Samples, model: NoiseModel, height: int) -> 
                 tree.noisiest[node, metric] = max(tree.noisiest[node, metric], tree.noisiest[child, metric])
 
 
-@inner_kernel
+@kernel
 def clear_node(tree: Tree, node: int) -> None:
     """Let a node have no arms."""
     tree.standing[node] = 0
@@ -219,7 +219,7 @@ def clear_node(tree: Tree, node: int) -> None:
         tree.fewest[node, metric], tree.quietest[node, metric] = np.inf, np.inf
 
 
-@inner_kernel
+@kernel
 def widen(tree: Tree, samples: Samples, model: NoiseModel, node: int, arm: int) -> None:
     """Let the bounds of a node take in an arm as it is now."""
     for metric in range(samples.means.shape[1]):
@@ -242,7 +242,7 @@ def leaf_of(tree: Tree, arm: int) -> int:
     return leaves + ((tree.place[arm] + 1) * leaves - 1) // n
 
 
-@inner_kernel
+@kernel
 def note_change(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> None:
     """Keep the bounds right after an arm was measured."""
     node = leaf_of(tree, arm)
@@ -251,7 +251,7 @@ def note_change(tree: Tree, samples: Samples, model: NoiseModel, arm: int) -> No
         node >>= 1
 
 
-@inner_kernel
+@kernel
 def note_leaving(tree: Tree, arm: int) -> None:
     """Note that an arm stands no more."""
     node = leaf_of(tree, arm)
