@@ -1,6 +1,6 @@
 """`make leaderboard`: every algorithm on the problems of the field, side by side; writes docs/leaderboard.md.
 
-Each cell gets the same time. Algorithms that plan for a number of samples are given as many as scout needed (median).
+Each cell gets the same time. Scout runs with its default dial and with the one for the fewest samples. Algorithms that plan for a number of samples are given as many as scout needed (median).
 Those that find one best arm run on problems with one metric.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import paretoscout as ps
 from benchmarks.reach import linear
-from paretoscout.algorithms import Settings, available, get, resolve
+from paretoscout.algorithms import Scout, Settings, available, get, resolve
 from paretoscout.errors import InvalidInput, MissingData, MissingExtra, NotSupported
 from paretoscout.simulation.replicates import Simulation
 from paretoscout.simulation.results import rate_interval
@@ -28,11 +28,14 @@ REPLICATES, SECONDS = 100, 6.0
 #: Scout runs so many times at least, and may take so many times as long for it.
 LEAST, PATIENCE = 20, 40.0
 MOST_SAMPLES = 3_000_000
+#: Scout, asked for the fewest samples.
+FEWEST = "scout, dial at 0"
 
 HEAD = """# Leaderboard
 
 Written by `make leaderboard` on {date}. Every algorithm that fits a problem ran on it with its default settings and delta 0.1,
-up to {replicates} times or {seconds:g} seconds on one core (scout at least 20 times, however long that takes). Samples are medians, regret is a mean. Failures come with an exact
+up to {replicates} times or {seconds:g} seconds on one core (scout at least 20 times, however long that takes). `scout` weighs samples
+and regret; with its dial (`regret_weight`) at 0 it asks for the fewest samples, as most others do. Samples are medians, regret is a mean. Failures come with an exact
 95% interval of their rate. µs is the cost of choosing and deciding, per sample. **Bold** failures are beyond delta for
 sure. Fixed-budget and regret-only algorithms had as many samples as scout needed (median), and promise nothing. Algorithms
 that find one best option run on problems with one metric, where scout finds the best one too. An algorithm without an entry
@@ -126,12 +129,13 @@ def board(title: str, problem: ps.Problem, eps: float | None, seconds: float, re
     scout = measure(get("scout").settings(), problem, eps, None, seconds, replicates)
     budget = int(scout["samples"]) if isinstance(scout, dict) and scout["samples"] else None
     rows, refused = [], {}
-    for name in available():
-        row = scout if name == "scout" else measure(get(name).settings(), problem, eps, budget, seconds, replicates)
+    contenders = {name: get(name).settings() for name in available()} | {FEWEST: Scout(regret_weight=0.0)}
+    for name, settings in contenders.items():
+        row = scout if name == "scout" else measure(settings, problem, eps, budget, seconds, replicates)
         if isinstance(row, str):
             refused[name] = row
         else:
-            rows.append(row)
+            rows.append({**row, "algorithm": name})
         print(f"{title}: {name}", flush=True)
     rows.sort(key=lambda row: (row["samples"] is None, row["samples"] or 0.0))
     return {"title": title, "arms": len(problem.arms), "eps": eps, "rows": rows, "refused": refused}

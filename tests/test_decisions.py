@@ -33,8 +33,8 @@ COMPILED = not config.DISABLE_JIT  # type: ignore[attr-defined]
 
 def naive_rival(k: int, candidates: list[int], values: FloatArray) -> int:
     """Of the other candidates the one whose least lead over k is the largest; of several, the first."""
-    leads = {j: (values[j] - values[k]).min() for j in candidates if j != k}
-    return max(leads, key=lambda j: (leads[j], -j), default=-1)
+    others = [j for j in candidates if j != k]
+    return others[int((values[others] - values[k]).min(axis=1).argmax())] if others else -1
 
 
 def naive_rivals(rival: IntArray, values: FloatArray, radii: FloatArray, status: IntArray) -> list[int]:

@@ -217,8 +217,10 @@ def _mask(arms: IntArray, n_arms: int) -> BoolArray:
 
 
 def tree_of(ends: Ends, arms: IntArray) -> Tree:
-    """Return some arms as a tree: sorted by their lower ends in one metric, then in another one."""
+    """Return some arms as a tree: sorted by their lower ends in one metric, then in another one; few, as a list."""
     n, L = len(arms), len(ends.eps)
+    if n <= 1 << LEAF_BITS:
+        return Tree(arms, ends.low[:0], ends.high[:0], np.empty(0, np.int64), np.zeros(L))
     order = np.argsort(-ends.low[arms, 0], kind="stable")
     if L > 1:
         strip = np.empty(n, np.int64)
@@ -227,13 +229,13 @@ def tree_of(ends: Ends, arms: IntArray) -> Tree:
     arms = arms[order]
     parts = np.stack([ends.low[arms], ends.high[arms]])
     levels, size = [parts[:, :0]], 1 << LEAF_BITS
-    while parts.shape[1] > 1 or (n and len(levels) == 1):
+    while parts.shape[1] > 1:
         parts = np.maximum.reduceat(parts, np.arange(0, parts.shape[1], size), axis=1)
         levels.append(parts)
         size = 1 << FAN_BITS
     low, high = np.concatenate(levels, axis=1)
     begins = np.cumsum([level.shape[1] for level in levels])[:-1]
-    return Tree(arms, low, high, begins, ends.slack[arms].max(axis=0) if n else np.zeros(L))
+    return Tree(arms, low, high, begins, ends.slack[arms].max(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

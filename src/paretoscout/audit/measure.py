@@ -167,14 +167,14 @@ def measure(
     with compiling(bar.wanted):
         run.compile()
 
-    began = time.monotonic()
+    began, threads = time.monotonic(), run.threads(min(workers, replicates))
     deadline = math.inf if claims else began + UNCLAIMED_SECONDS
     finished: list[Outcome] = []
     cut_off = 0  # runs begun, if none of them got an answer in time
     for size, tail in looks(replicates):
         batch = _Batch(run, len(finished), deadline)
         n = size - len(finished)
-        outcomes, interrupted = in_threads(batch.replicate, n, min(workers, n), bar)
+        outcomes, interrupted = in_threads(batch.replicate, n, min(threads, n), bar)
         if interrupted:
             raise KeyboardInterrupt
         finished += outcomes
@@ -197,7 +197,7 @@ def measure(
         capped=cut_off + (0 if result is None else int((~result.stopped).sum())),
         interval=interval,
         samples=samples / len(finished) if finished else math.nan,
-        microseconds=1e6 * (time.monotonic() - began) * min(workers, replicates) / samples if samples else math.nan,
+        microseconds=1e6 * (time.monotonic() - began) * threads / samples if samples else math.nan,
     )
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite.binding import Linkage, parse_bitcode  # type: ignore[import-untyped]
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, ll  # type: ignore[attr-defined]
 from numba.core.compiler import Compiler, compile_result
 from numba.core.environment import lookup_environment
 
@@ -80,7 +79,7 @@ def linkable(module: Any) -> Any:
     """A copy of a module that may be linked several times into another."""
     copy = module.clone()
     for function in copy.functions:
-        if not function.is_declaration and function.linkage == Linkage.external:
+        if not function.is_declaration and function.linkage == ll.Linkage.external:
             function.linkage = "linkonce_odr"
     return copy
 
@@ -106,7 +105,7 @@ class DraftCacheImpl(CompileResultCacheImpl):
         for function in reload_init:
             function()
         library: Any = Draft(target.codegen(), "draft")  # type: ignore[no-untyped-call]
-        library._final_module = parse_bitcode(bitcode)
+        library._final_module = ll.parse_bitcode(bitcode)
         library.environments = environments  # they live as long
         return compile_result(  # type: ignore[no-untyped-call]
             target_context=target,

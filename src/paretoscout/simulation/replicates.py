@@ -37,6 +37,8 @@ DEFAULT_MAX_SAMPLES = 10_000_000
 #: The longest stretch of compiled code; progress and Ctrl-C wait no longer than this.
 SLICE_SECONDS = 0.05
 N_LOGGED = 200
+#: From so many arms on people's verdicts take more time in kernels than in Python.
+MANY_TO_JUDGE = 200
 
 
 def simulate(
@@ -87,7 +89,7 @@ def simulate(
     with compiling(progress):
         run.compile()
     with progress_bar(progress, n_replicates, f"{record.name} on {problem.name}") as bar:
-        finished, interrupted = in_threads(run.replicate, n_replicates, min(n_workers, n_replicates), bar)
+        finished, interrupted = in_threads(run.replicate, n_replicates, run.threads(min(n_workers, n_replicates)), bar)
     if interrupted and not finished:
         raise KeyboardInterrupt
     return run.result(finished, n_replicates)
@@ -139,6 +141,10 @@ class Simulation:
         self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
         self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
+
+    def threads(self, wanted: int) -> int:
+        """How many to use. People's verdicts on few arms are worked out in Python: threads wait for each other."""
+        return 1 if self.setup.goal == "practical" and len(self.means) < MANY_TO_JUDGE else wanted
 
     def compile(self) -> None:
         """Compile all there is, once, in the thread that hears Ctrl-C."""
