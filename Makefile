@@ -57,7 +57,7 @@ leaderboard: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.leaderboard --json out/leaderboard.json --page docs/leaderboard.md
 
 contexts: $(VENV)/installed-dev
-	$(BIN)/python -m benchmarks.real_contexts --json out/real-contexts.json --picture docs/images/real-contexts.png
+	$(BIN)/python -m benchmarks.real_contexts --json out/real-contexts.json --picture docs/images/real-contexts.png --page docs/real-contexts.md
 
 algorithms: $(VENV)/installed-dev
 	$(BIN)/python tools/algorithms_page.py

@@ -1,7 +1,8 @@
 """Real features of real options: what a linear model is worth where it is not true.
 
-Each data set is solved with its features ignored, taken for a guide, trusted, and trusted up to a misfit, by scout and by rivals. Prints a
-table, writes JSON, and draws docs/images/real-contexts.png. `docs/real-contexts.md` says what came out.
+Each data set is solved with its features ignored, taken for a guide, trusted, and trusted up to a misfit, by scout and by
+rivals. Prints a table, writes JSON, draws docs/images/real-contexts.png, and renews the tables of docs/real-contexts.md, whose text
+says what came out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import paretoscout as ps
+from benchmarks.leaderboard import DELTA
 from benchmarks.leaderboard import measure as timed
 from paretoscout.algorithms import Scout, Settings, get
 from paretoscout.errors import MissingData
@@ -128,6 +130,28 @@ def table(rows: list[dict[str, Any]]) -> Table:
     return grid
 
 
+def page(text: str, rows: list[dict[str, Any]]) -> str:
+    """Return the page with its tables renewed: each begins with its head, and ends before an empty line."""
+    cases = {(row["data"], row["features"]): row for row in rows}
+    models = ["| data, model | d | explained variance | largest error of the model, in eps |", "|---|---:|---|---|"]
+    for (data, kind), row in cases.items():
+        explained = " and ".join(f"{100 * share:.0f}%" for share in row["explained"])
+        models.append(
+            f"| {data}, {kind} | {row['d']} | {explained} | {' and '.join(f'{e:.0f}' for e in row['misfit_in_eps'])} |"
+        )
+    runs = ["| data, model | algorithm | samples | regret | failures (95% interval) |", "|---|---|---:|---:|---:|"]
+    for row in rows:
+        low, high = row["interval"]
+        failures = f"{row['failures']} of {row['runs']} ({low:.2f}–{high:.2f})"
+        numbers = ["–" if row[field] is None else f"{row[field]:,.0f}" for field in ("samples", "regret")]
+        shown = f"**{failures}**" if low > DELTA else failures
+        runs.append(f"| {row['data']}, {row['features']} | {row['algorithm']} | {' | '.join(numbers)} | {shown} |")
+    for table in (models, runs):
+        before, _, rest = text.partition(table[0])
+        text = before + "\n".join(table) + rest[rest.index("\n\n") :]
+    return text
+
+
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Samples of each algorithm by data set, on a log scale; those that are wrong too often are hollow."""
     from matplotlib.figure import Figure
@@ -144,7 +168,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             points = [
                 (row["samples"], cases.index((row["data"], row["features"], row["d"], row["arms"])) + shift)
                 for row in rows
-                if row["algorithm"] == label and row["samples"] and (row["interval"][0] > 0.1) == wrong
+                if row["algorithm"] == label and row["samples"] and (row["interval"][0] > DELTA) == wrong
             ]
             face = "white" if wrong else colours[number]
             axes.scatter(
@@ -177,18 +201,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("out/real-contexts.json"))
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--page", type=Path, help="the page whose tables are written again")
+    parser.add_argument(
+        "--from", dest="sources", type=Path, nargs="+", help="measure nothing: take the rows of these JSONs"
+    )
     parser.add_argument("--data", action="append", help="only these data sets")
     parser.add_argument("--algorithm", help="only algorithms whose label has this in it")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time for each algorithm on each data set")
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     options = parser.parse_args()
     cases = [case for case in CASES if not options.data or case[0] in options.data]
-    rows = measure(cases, options.algorithm, options.seconds, options.replicates)
+    if options.sources:
+        rows = [row for source in options.sources for row in json.loads(source.read_text())]
+    else:
+        rows = measure(cases, options.algorithm, options.seconds, options.replicates)
     Console(width=160).print(table(rows))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(rows, indent=1) + "\n")
     if options.picture is not None:
         draw(rows, options.picture)
+    if options.page is not None:
+        options.page.write_text(page(options.page.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -126,6 +126,19 @@ def hidden() -> Iterator[Case]:
         yield Case(f"K={n + 1} L={L}", gaussian(np.vstack([front, front[0] - 0.42]), sigma=0.5), eps=0.4)
 
 
+def crowds() -> Iterator[Case]:
+    """Chains in which each arm is just beyond eps of the next, and fronts that all arms are on."""
+    steps = np.arange(100.0)
+    chain, front = np.column_stack([steps, steps]), np.column_stack([steps, -steps])
+    yield Case("K=100 L=2, a chain of gaps 1.02 eps", gaussian(0.51 * chain, sigma=1.0), eps=0.5)
+    yield Case("K=100 L=2, all on the front", gaussian(0.1 * front, sigma=1.0), eps=0.5)
+    both = np.vstack([0.6 * front, 0.6 * front - 0.51])
+    yield Case("K=200 L=2, all on the front or 1.02 eps behind", gaussian(both, sigma=1.0), eps=0.5, costly=True)
+    steps = np.arange(400.0)
+    front = np.column_stack([steps, -steps])
+    yield Case("K=400 L=2, all on the front", gaussian(0.1 * front, sigma=0.5), eps=0.5, costly=True)
+
+
 def one_arm() -> Iterator[Case]:
     """Nothing to compare with."""
     yield Case("K=1 L=1", gaussian([[0.0]], sigma=1.0), eps=0.1, short=True)
@@ -259,6 +272,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "near-ties": near_ties,
     "exact-ties": exact_ties,
     "hidden": hidden,
+    "crowds": crowds,
     "one-arm": one_arm,
     "correlated": correlated,
     "scales": scales,

@@ -18,6 +18,11 @@ from numba.core.environment import lookup_environment
 class Whole(Compiler):
     """Compiles what Python calls."""
 
+    def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
+        super().__init__(typing, target, library, *others)  # type: ignore[no-untyped-call]
+        self.state.library = Program(self.state.targetctx.codegen(), "program")  # type: ignore[no-untyped-call]
+        self.state.library.enable_object_caching()
+
     def compile_extra(self, function: Any) -> Any:
         result = super().compile_extra(function)  # type: ignore[no-untyped-call]
         for environment in environments_of(result.library._final_module):  # drafts had no place for theirs
@@ -31,6 +36,20 @@ class Drafting(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
         super().__init__(typing, target, library, *others)  # type: ignore[no-untyped-call]
         self.state.library = Draft(self.state.targetctx.codegen(), "draft")  # type: ignore[no-untyped-call]
+
+
+class Program(JITCodeLibrary):
+    """The code of what Python calls, with the drafts of all that it calls.
+
+    Nobody else calls these: so what is called once goes where it is called, and of the arrays of a state only those are
+    handed over that are used.
+    """
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == ll.Linkage.linkonce_odr:
+                function.linkage = "internal"
+        super()._optimize_final_module()  # type: ignore[no-untyped-call]
 
 
 class Draft(JITCodeLibrary):
