@@ -53,9 +53,9 @@ def log_paired(lead: float, m: float, squares: float, worth: float, rhos: FloatA
 
     A t-test whose effect, in units of the scale, is half-normal with variance 1 / rho. It grows with the lead.
     """
-    if lead <= 0.0 or m < 1.0:
-        return -np.inf
     largest, total, square = -np.inf, 0.0, lead * lead
+    if lead <= 0.0 or square == 0.0 or m < 1.0:
+        return -np.inf
     for r in range(rhos.shape[0]):
         kappa = rhos[r] / (worth + rhos[r])
         spread = squares + kappa * worth * square
