@@ -468,7 +468,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     head = "How do time and memory grow?"
     figure.suptitle(head, fontsize=14, x=0.008, ha="left", color=style.INK, fontweight="bold")
     figure.supxlabel(
-        "CPU time of one thread. Normal means, or means linear in 8 features; noise 0.5, eps 0.1, delta 0.1. "
+        "CPU time of one thread. Normal means, or means linear in 8 features; noise 0.5, eps 0.1, delta 0.1.\n"
         "The power is fitted to the upper half of the sizes; a dotted end: larger ones were refused, or had no answer.",
         fontsize=8.5,
         x=0.008,
