@@ -37,8 +37,8 @@ from .tabular import ScoutConstants, ScoutState
 
 #: Scale of the mixture that tests the model, in samples of an arm.
 FIT_SCALE = 10.0
-#: The model judges all arms after one more sample for each so many of them, and after CHECK_GROWTH more of all samples:
-#: more than that, in proportion, beyond so many arms, for it looks at pairs.
+#: With a misfit the model judges all arms after one more sample for each so many of them, and CHECK_GROWTH more of all
+#: samples: more than that, in proportion, beyond so many arms, for it looks at pairs.
 ARMS_PER_SAMPLE = 4
 ARMS_PER_CHECK = 64
 #: The pair that decides an arm is to be measured itself (beside ESCAPES and BEATEN of the linear scout).
@@ -142,18 +142,19 @@ def update(
     scout_tabular.update(state.tabular, constants.tabular, arm, ticket, outcome, observed)
     scout_linear.take_in(state.linear, constants.linear, arm, outcome)
     adopt_measured(state)
-    if state.rejected[0] == 0 and check_is_due(state.linear):
+    if state.rejected[0] == 0 and check_is_due(state.linear, constants.linear):
         judge_by_model(state, constants, scout_linear.refresh(state.linear, constants.linear))
 
 
 @kernel
-def check_is_due(linear: LinearScoutState) -> bool:
-    """Whether the model is to judge all arms now; if so, say when to do so again. With many arms that takes long."""
-    total, K = linear.counters[TOTAL], linear.pulls.shape[0]
-    if total < linear.counters[CHECK_AT] or not scout_linear.spans(linear):
+def check_is_due(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
+    """Whether the model is to judge all arms now; if so, say when to do so again. With a misfit that takes long."""
+    total, K = state.counters[TOTAL], state.pulls.shape[0]
+    if not scout_linear.check_is_due(state):
         return False
-    growth = min(MOST_GROWTH, CHECK_GROWTH * max(1.0, K / ARMS_PER_CHECK))
-    linear.counters[CHECK_AT] = total + 1 + K // ARMS_PER_SAMPLE + int(growth * total)
+    if scout_linear.allows_misfit(constants):
+        growth = min(MOST_GROWTH, CHECK_GROWTH * max(1.0, K / ARMS_PER_CHECK))
+        state.counters[CHECK_AT] = total + 1 + K // ARMS_PER_SAMPLE + int(growth * total)
     return True
 
 
