@@ -35,10 +35,10 @@ HEAD = """# Leaderboard
 
 Written by `make leaderboard` on {date}. Every algorithm that fits a problem ran on it with its default settings and delta 0.1,
 up to {replicates} times or {seconds:g} seconds on one core (scout at least 20 times, however long that takes). `scout` weighs samples
-and regret; with its dial (`regret_weight`) at 0 it asks for the fewest samples, as most others do. Samples are medians, regret is a mean. Failures come with an exact
-95% interval of their rate. µs is the cost of choosing and deciding, per sample. **Bold** failures are beyond delta for
-sure. Fixed-budget and regret-only algorithms had as many samples as scout needed (median), and promise nothing. Algorithms
-that find one best option run on problems with one metric, where scout finds the best one too. An algorithm without an entry
+and regret; with its dial (`regret_weight`) at 0 it asks for the fewest samples, as most others do. Samples are medians, regret is a
+mean. Failures come with an exact 95% interval of their rate. µs is the cost of choosing and deciding, per sample. **Bold** failures are
+beyond delta for sure. Fixed-budget and regret-only algorithms had as many samples as scout needed (median), and promise nothing.
+Algorithms that find one best option run on problems with one metric, where scout finds the best one too. An algorithm without an entry
 for samples had no answer in its time: its failures then count the runs that were begun. A run ends without an answer after
 3,000,000 samples. Regret is in units of eps where a problem has its own eps.
 
