@@ -160,10 +160,10 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     labels = list(dict.fromkeys(row["algorithm"] for row in rows))
     colours = ("#0072b2", "#56b4e9", "#d55e00", "#009e73", "#cc79a7", "#6b6b6b", "#e69f00", "#000000")
     markers = ("o", "*", "s", "^", "D", "X", "P", "v")
-    figure = Figure(figsize=(8.0, 0.9 + 0.72 * len(cases)), dpi=200, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(8.0, 1.2 + 0.95 * len(cases)), dpi=200, layout="constrained", facecolor="white")
     axes = figure.subplots()
     for number, label in enumerate(labels):
-        shift = 0.62 * (number / max(len(labels) - 1, 1) - 0.5)
+        shift = 0.74 * (number / max(len(labels) - 1, 1) - 0.5)
         for wrong in (False, True):
             points = [
                 (row["samples"], cases.index((row["data"], row["features"], row["d"], row["arms"])) + shift)
@@ -193,6 +193,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes.set_axisbelow(True)
     axes.set_xlabel("samples until every option has its verdict (median)\nhollow: wrong more often than delta = 0.1")
     axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("How many samples, if real features are used?", loc="left", fontweight="bold")
     figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=9)
     figure.savefig(path)
 
