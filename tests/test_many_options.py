@@ -234,6 +234,6 @@ def test_what_remains_is_estimated_in_the_time_there_is() -> None:
     """A future that is not followed to its end is a long one; nobody waits for it."""
     study = study_of(5_000)
     measure_all(study)
-    ahead = study.remaining(replicates=5, seconds=0.2)
+    ahead = study.remaining(replicates=5, seconds=0.001)
     assert ahead.samples == np.inf
     assert len(ahead.by_arm) == 5_000
