@@ -61,8 +61,6 @@ ROWS = {
     "four-arms": Row(lambda: ps.problems.load("four-arms"), 0.1, 600, 400, goals="101%, 1/5"),
     "SNW": Row(recorded("snw", "largest"), None, 40, 12, goals="101%, 1/17"),
     "NoC": Row(recorded("noc", "largest"), None, 40, 10, goals="102%, 1/24"),
-    "SNW, each its sigma": Row(recorded("snw", "each"), None, 40, 12),
-    "NoC, each its sigma": Row(recorded("noc", "each"), None, 40, 10),
     "llvm-passes": Row(recorded("llvm-passes", "largest"), None, 10, 0, goals="below 500,000 samples, 5 s"),
     "llvm-passes, each its sigma": Row(recorded("llvm-passes", "each"), None, 10, 1),
     "llvm-passes, with the guide": Row(recorded("llvm-passes", "largest"), None, 10, 0, model=None),
