@@ -51,7 +51,7 @@ def normal(n_arms: int) -> ps.Problem:
 
 def recorded(name: str, sigma: str) -> Callable[[], ps.Problem]:
     """A recorded problem, with one sigma for all options or each its own."""
-    given = sigma if name.startswith("llvm") or sigma == "each" else None  # data sets without rows have one for all
+    given = sigma if name.startswith("llvm") else None  # data sets without rows have one for all
     return lambda: ps.problems.load(name, sigma=given)
 
 
