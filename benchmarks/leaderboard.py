@@ -1,6 +1,7 @@
 """`make leaderboard`: every algorithm on the problems of the field, side by side; writes docs/leaderboard.md.
 
-Each cell gets the same time. Scout runs with its default dial and with the one for the fewest samples. Algorithms that plan for a number of samples are given as many as scout needed (median).
+Each cell gets the same time. Scout runs with its default dial and with the one for the fewest samples. Algorithms that
+plan for a number of samples are given as many as scout needed (median).
 Those that find one best arm run on problems with one metric.
 """
 

@@ -13,7 +13,7 @@ Five facts about numba shaped this file; each has a test in `tests/test_compile.
   old code. So one process at a time is at an index.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 
-`drafts.py` has what kernels are made of that call others.
+How kernels that call others are compiled is in `drafts.py`.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def log_bets(
 ) -> float:
     """Log evidence that the mean is above some number, by bets on the first m differences in their order.
 
-    Never more than one bet can lose. logs: (G,) scratch.
+    logs: (G,) scratch.
     """
     total = 0.0
     for r in range(rates.shape[0]):
