@@ -11,7 +11,7 @@ import numpy as np
 from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
 from .shown import with_unit
 from .start import told_sigma
-from .statement import DRAWN, Metric, Statement
+from .statement import DRAWN, Blocks, Metric, Statement
 
 #: What is promised, by what was asked for.
 PROMISES = {
@@ -106,8 +106,29 @@ def _uses_contexts(settings: Settings, setup: Setup) -> bool:
     return setup.contexts is not None and setup.link == "identity" and chosen == "linear"
 
 
+def _differences(asked: Statement, blocks: Blocks) -> list[str]:
+    """What is assumed where options are compared on the same blocks; metrics are named where they differ in that."""
+    kinds: dict[str, list[str]] = {}
+    for metric in asked.metrics:
+        kind = "differences between options over the blocks as from a normal law"
+        if metric.ratio is not None:
+            kind = f"no option more than {metric.ratio:g} times another on a block"
+        elif metric.bounds is not None:
+            kind = "outcomes within their bounds"
+        kinds.setdefault(kind, []).append(metric.name)
+    said = [f"{', '.join(names)}: {kind}" for kind, names in kinds.items()]
+    relative = [metric.name for metric in asked.metrics if metric.relative]
+    if relative:
+        said.append(f"geometric means of {', '.join(relative)} over the blocks")
+    if blocks.listed:
+        return [f"about the {len(blocks.names)} blocks of the list, measured once, in an order drawn at random", *said]
+    return ["about the population of the blocks, drawn from it at random", *said]
+
+
 def _noise(asked: Statement, settings: Settings) -> list[str]:
     """What is assumed of the noise; metrics are named where they differ in that."""
+    if asked.blocks is not None:
+        return _differences(asked, asked.blocks)
     sigma = told_sigma(asked, settings)
     kinds: dict[str, list[str]] = {}
     for position, metric in enumerate(asked.metrics):

@@ -64,6 +64,8 @@ LOOK_AFTER = 1.02
 LOOK_ARMS = 32
 #: Beside so many pairs of undecided arms and arms that stand nobody looks ahead: all that stand are measured in turn.
 MOST_PAIRS = 2**22
+#: There are no intervals of pairs.
+NOT_OF_PAIRS = np.empty((0, 0, 0))
 #: The arrays of a judgement, in their order.
 KEPT = ("status", "rival", "needs", "bearing")
 
@@ -110,16 +112,18 @@ def judge(
     certain: BoolArray,
     censored: BoolArray | None = None,
     n: IntArray | None = None,
+    apart: FloatArray | None = None,
 ) -> Judgement:
     """Return the verdicts that people act on, by what an algorithm says.
 
     certain: (L,) or (K, L) whether a number that never varied is. censored: (K, L) whether a value may be better than
-    what was told. n: (K, L) how often each was measured; None: as often as its arm.
+    what was told. n: (K, L) how often each was measured; None: as often as its arm. apart: (K, K, L) how much better
+    j is than k at least, [k, j], where the algorithm knows that of pairs; what it knows of each arm is not used then.
     """
     bounds = np.zeros(said.radii.shape, np.bool_) if censored is None else censored
     n = said.counts[:, None] if n is None else n
-    still = never_varied(said.estimates, said.radii, n, certain) & ~bounds
-    ends = _ends(said.estimates, np.where(still, np.inf, said.radii), bounds, eps)
+    still = never_varied(said.estimates, said.radii, n, certain) & ~bounds & (apart is None)
+    ends = _ends(said.estimates, np.where(still, np.inf, said.radii), bounds, eps, apart)
     # an algorithm takes a bound for a value: what may be better than that need not be beaten
     alive = np.flatnonzero((said.status != DOMINATED) | bounds.any(axis=1))
     settled = _settle(ends, alive, said.counts)
@@ -158,7 +162,7 @@ def are_worth_having(y: FloatArray, kept: BoolArray, eps: FloatArray) -> bool:
     Whoever is left out has a kept one that is worse by at most eps in each metric. Of the kept ones nobody must go
     beside another, unless both are in a ring.
     """
-    ends = Ends(y, y, _rounding(y, eps), eps)
+    ends = Ends(y, y, _rounding(y, eps), eps, NOT_OF_PAIRS)
     there, left_out = np.flatnonzero(kept), np.flatnonzero(~kept)
     tree, safe, ring = tree_of(ends, there), np.zeros(len(y), np.bool_), np.full(len(y), -1)
     if (firsts_beside(COVERED, ends, left_out, there, tree, kept, 1) < 0).any():
@@ -198,9 +202,12 @@ def wrong_ones(
     return wrong
 
 
-def _ends(values: FloatArray, radii: FloatArray, bounds: BoolArray, eps: FloatArray) -> Ends:
+def _ends(
+    values: FloatArray, radii: FloatArray, bounds: BoolArray, eps: FloatArray, apart: FloatArray | None = None
+) -> Ends:
     """Return intervals by their ends (K, L), and what rounding may do to each."""
-    return Ends(values - radii, np.where(bounds, np.inf, values + radii), _rounding(values, eps), eps)
+    high = np.where(bounds, np.inf, values + radii)
+    return Ends(values - radii, high, _rounding(values, eps), eps, NOT_OF_PAIRS if apart is None else apart)
 
 
 def _rounding(values: FloatArray, eps: FloatArray) -> FloatArray:
@@ -219,7 +226,7 @@ def _mask(arms: IntArray, n_arms: int) -> BoolArray:
 def tree_of(ends: Ends, arms: IntArray) -> Tree:
     """Return some arms as a tree: sorted by their lower ends in one metric, then in another one; few, as a list."""
     n, L = len(arms), len(ends.eps)
-    if n <= 1 << LEAF_BITS:
+    if n <= 1 << LEAF_BITS or len(ends.apart):
         return Tree(arms, ends.low[:0], ends.high[:0], np.empty(0, np.int64), np.zeros(L))
     order = np.argsort(-ends.low[arms, 0], kind="stable")
     if L > 1:
@@ -335,9 +342,10 @@ class Judge:
         certain: BoolArray,
         censored: BoolArray | None = None,
         n: IntArray | None = None,
+        apart: FloatArray | None = None,
     ) -> None:
         """Judge by what the algorithm says now; the rest is as in `judge`."""
-        self.judgement = judge(said, eps, certain, censored, n)
+        self.judgement = judge(said, eps, certain, censored, n, apart)
         self.next_look = int(LOOK_AFTER * samples) + 1 + self.judgement.undecided // LOOK_ARMS
         self.was_done = done
 
@@ -346,13 +354,16 @@ class Judge:
         """Whether every arm had its verdict at the last look."""
         return self.judgement is not None and self.judgement.decided
 
-    def turns(self, counts: Sequence[int] | IntArray, n: int) -> list[int]:
+    def turns(self, counts: Sequence[int] | IntArray, n: int, most: int | None = None) -> list[int]:
         """Return the next n arms to measure, once the algorithm has come to its end: the least measured first.
 
-        None: nothing is of use.
+        Nobody is measured more than `most` times, if that is given. None: nothing is of use.
         """
         bearing = np.empty(0, np.int64) if self.judgement is None else self.judgement.bearing
         measured = np.asarray(counts)[bearing]
+        if most is not None:
+            left = measured < most
+            bearing, measured, n = bearing[left], measured[left], min(n, int((most - measured[left]).sum()))
         if n == 1 and len(bearing):
             return [int(bearing[measured.argmin()])]
         turns = list(zip(measured.tolist(), bearing.tolist(), strict=True))
@@ -361,5 +372,5 @@ class Judge:
         for _ in range(n if turns else 0):
             count, arm = turns[0]
             heapreplace(turns, (count + 1, arm))
-            chosen.append(arm)
+            chosen.append(arm)  # with `most` they are enough, because the least measured comes first
         return chosen

@@ -13,7 +13,7 @@ from .defaults import DELTA
 from .errors import InvalidInput
 from .kernels.arrays import FloatArray
 from .shown import counted
-from .statement import Eps, Metric, Statement, Units
+from .statement import Blocks, Eps, Metric, Statement, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Problem:
     statement: Statement
     means: FloatArray  # (K, L) in the metrics' own units and directions; geometric means where ratios are compared
     theta: FloatArray | None = None  # (d, L) where contexts @ theta are the means as they are compared, or the link's z
-    rows: tuple[FloatArray, ...] | None = None  # per arm (n, L), where samples are replayed
+    rows: tuple[FloatArray, ...] | None = None  # per arm (n, L), where samples are replayed; a row for each block
     about: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -64,6 +64,8 @@ class Problem:
 
     def __repr__(self) -> str:
         shape = f"{counted(len(self.arms), 'arm')}, {counted(len(self.metrics), 'metric')}"
+        if self.statement.blocks is not None:
+            shape += f", {counted(len(self.statement.blocks.names), 'block')}"
         if self.contexts is not None:
             shape += f", {counted(self.contexts.shape[1], 'feature')}"
         return f"<Problem {self.name!r}: {shape}>"
@@ -105,6 +107,12 @@ class Problem:
             mine["statement"] = dataclasses.replace(self.statement, **stated)
         return dataclasses.replace(self, **mine)
 
+    def about_blocks(self, target: str) -> Problem:
+        """Return it with an answer about its list of blocks, or about the population they come from."""
+        if self.statement.blocks is None:
+            raise InvalidInput(f"target of {self.statement.of} must be left out: it has no blocks, got {target!r}")
+        return self.replace(blocks=dataclasses.replace(self.statement.blocks, target=target))
+
     def asked(
         self,
         eps: Eps | None = None,
@@ -114,6 +122,8 @@ class Problem:
     ) -> Statement:
         """Return the statement of a run on this problem."""
         stated = dataclasses.replace(self.statement.with_eps(eps), delta=delta, goal=goal, budget=budget)
+        if stated.blocks is not None and not stated.blocks.listed:  # its rows are the population: drawn without end
+            stated = dataclasses.replace(stated, blocks=Blocks(target="population"))
         return dataclasses.replace(stated, theta_max=self.theta_max(stated.units))
 
     def units(self, eps: Eps | None = None) -> Units:

@@ -52,6 +52,10 @@ def setup_of(
         exact=np.array([metric.exact for metric in asked.metrics]),
         entered=np.asarray(entered, np.int64),
         looked=np.asarray(looked, np.int64),
+        n_blocks=None if asked.blocks is None else len(asked.blocks.names),
+        listed=asked.blocks is not None and asked.blocks.listed,
+        passing=asked.blocks is not None and asked.blocks.passing,
+        spans=asked.spans,
     )
 
 

@@ -29,6 +29,11 @@ SCALES = ("linear", "log")
 #: How means depend on contexts. "linear" and "logistic": exactly so; "none": nobody says that they do.
 MODELS = ("none", "linear", "logistic")
 
+#: One block is for the pilot, and a difference takes two.
+FEWEST_BLOCKS = 3
+#: What an answer on blocks is about: the blocks of the list, or the population from which they were drawn.
+TARGETS = ("list", "population")
+
 #: What is said of the noise where sigma is given, and nothing more is known.
 SUB_GAUSSIAN = "sub-Gaussian noise, sigma given"
 #: What a sample is where measurements are replayed, for people to read.
@@ -48,6 +53,8 @@ class Metric:
     scale: how options are compared. "linear": by the difference of their means. "log": by the ratio of their geometric
         means; values must be above 0, such as times. An eps in percent implies "log", and "log" takes no other eps.
         Estimates, intervals and limits are in the metric's own unit with both.
+    ratio: where options are measured on the same blocks and compared by ratios: on no block is one option more than so
+        many times another. The guarantee then rests on that, whatever the differences are like.
 
     >>> Metric("latency", "min", eps=5, unit="ms").tolerance
     5.0
@@ -62,6 +69,7 @@ class Metric:
     bounds: tuple[float, float] | None = None
     exact: bool = False
     scale: str = "linear"
+    ratio: float | None = None
 
     def __post_init__(self) -> None:
         checks.name("name of a metric", self.name)
@@ -81,6 +89,14 @@ class Metric:
             low = checks.number(f"the lower one of the {what}", self.bounds[0], above=above)
             high = checks.number(f"the upper one of the {what}", self.bounds[1], above=low)
             object.__setattr__(self, "bounds", (low, high))
+
+        if self.ratio is not None:
+            if not self.relative:
+                raise InvalidInput(
+                    f"ratio of metric {self.name!r} must go with an eps in percent, or scale='log': it is compared by "
+                    f"differences, got ratio={self.ratio!r}"
+                )
+            object.__setattr__(self, "ratio", checks.number(f"ratio of metric {self.name!r}", self.ratio, above=1.0))
 
     def _settle_eps(self) -> None:
         what = f"eps of metric {self.name!r}"
@@ -190,6 +206,34 @@ class Units:
         return values * self.signs * self.divisors
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """What all options are measured on: prompts, files, rounds. On the same block they are compared."""
+
+    names: tuple[str, ...] = ()  # none: there is no end of them
+    target: str = "list"  # one of TARGETS
+    passing: bool = False  # a block that an option has missed is gone, as a stretch of time is
+
+    def __post_init__(self) -> None:
+        checks.one_of("target of blocks", self.target, TARGETS)
+        for name in self.names:
+            checks.name("name of a block", name)
+        if self.names and len(self.names) < FEWEST_BLOCKS:
+            raise InvalidInput(f"blocks must be at least {FEWEST_BLOCKS}, got {len(self.names)}")
+        if not self.names and self.target == "list":
+            raise InvalidInput("target of blocks must be 'population' where there is no list of them, got 'list'")
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise InvalidInput(f"names of blocks must differ, got {name!r} twice")
+            seen.add(name)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the answer is about these blocks alone."""
+        return self.target == "list"
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """What is asked, and what is known. See the names of the fields in `Study` and `problems`."""
@@ -206,6 +250,7 @@ class Statement:
     goal: str | int = "front"  # see `checks.goal`
     delta: float = DELTA
     budget: int | None = None  # how many samples there are in all; None: no limit
+    blocks: Blocks | None = None  # what all arms are measured on; None: each sample is on its own
     own_units: bool = False  # metrics share their unit, which is kept; else what does not matter is the unit of each
     of: str = "a study"  # whose statement it is, for messages
 
@@ -233,6 +278,7 @@ class Statement:
             self._set(theta_max=checks.number(f"theta_max of {self.of}", self.theta_max, least=0.0))
         if self.sigma.shape not in ((L,), (K, L)):
             raise InvalidInput(f"sigma of {self.of} must be one per metric or one per arm and metric")
+        self._check_blocks()
         if self.model == "logistic":
             for metric in self.metrics:
                 if metric.bounds != (0.0, 1.0) or metric.relative:
@@ -245,6 +291,23 @@ class Statement:
             delta=checks.number(f"delta of {self.of}", self.delta, above=0.0, below=1.0),
             budget=None if self.budget is None else checks.whole(f"budget of {self.of}", self.budget, least=1),
         )
+
+    def _check_blocks(self) -> None:
+        if self.blocks is None:
+            for metric in self.metrics:
+                if metric.ratio is not None:
+                    raise InvalidInput(
+                        f"ratio of metric {metric.name!r} of {self.of} must be left out where options are not measured "
+                        f"on the same blocks, got {metric.ratio:g}"
+                    )
+            return
+        if not np.isnan(self.sigma).all():
+            raise InvalidInput(
+                f"sigma of {self.of} must be left out where options are measured on the same blocks: it is the noise "
+                "of differences that counts, and that is estimated"
+            )
+        if self.model != "none":
+            raise InvalidInput(f"model of {self.of} must be 'none' where there are blocks, got {self.model!r}")
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -294,6 +357,22 @@ class Statement:
         )
         units = self.units
         return np.sort(given * (units.signs / units.divisors)[:, None], axis=1) + 0.0  # no negative zero
+
+    @property
+    def spans(self) -> FloatArray | None:
+        """The largest difference of two arms on a block (L,), as algorithms compute; infinite where unknown."""
+        if self.blocks is None:
+            return None
+        known = [
+            np.log(metric.ratio)
+            if metric.ratio is not None
+            else np.inf
+            if metric.bounds is None
+            else np.ptp(metric.compared(np.array(metric.bounds)))
+            for metric in self.metrics
+        ]
+        spans: FloatArray = np.array(known) / self.units.divisors
+        return spans
 
     def with_eps(self, eps: Eps | None) -> Statement:
         """Return it with another eps: one number keeps the metrics' units, eps per metric becomes the unit of each.

@@ -52,6 +52,10 @@ class Setup:
     divisors: FloatArray = 1.0  # type: ignore[assignment]  # (L,) what one scaled unit is, as the metric is compared
     exact: BoolArray = False  # type: ignore[assignment]  # (L,) whether a number that never varied is certain
     entered: IntArray = 0  # type: ignore[assignment]  # (K,) 0: there at the beginning; r: came with the r-th addition
+    n_blocks: int | None = None  # all arms are measured on so many blocks; 0: without end; None: on none
+    listed: bool = False  # whether the answer is about these blocks, not about the population they come from
+    passing: bool = False  # whether a block that an arm has missed is gone, as a stretch of time is
+    spans: FloatArray | None = None  # (L,) the largest difference of two arms on a block; infinite where unknown
     looked: IntArray = 0  # type: ignore[assignment]  # (K,) e: that was the e-th addition after looking; 0: it was none
 
     def __post_init__(self) -> None:
@@ -90,6 +94,12 @@ class Setup:
                 raise InvalidInput(
                     f"contexts of a setup must have one row per arm ({self.n_arms}), got {len(checked['contexts'])}"
                 )
+        if self.n_blocks is not None:
+            checks.whole("n_blocks of a setup", self.n_blocks, least=0)
+        if self.spans is not None:
+            checked["spans"] = checks.floats("spans of a setup", self.spans)
+            if checked["spans"].shape != (L,) or not (checked["spans"] > 0).all():
+                raise InvalidInput(f"spans of a setup must be {L} numbers above 0, got {self.spans!r}")
         checked["goal"] = checks.goal(self.goal)
         if self.budget is not None:
             checked["budget"] = checks.whole("budget of a setup", self.budget, least=1)
@@ -210,6 +220,7 @@ class Kernels:
     takes_linear: bool = False  # whether they take means as linear in contexts that were stated to explain them
     each_sigma: bool = False  # whether they use the noise scale of each arm; others take the largest for all arms
     pools_noise: bool = False  # whether noise of unknown scale is taken to be the same for all arms
+    blocks: bool = False  # whether they judge arms by their differences on the same blocks
     # whether the intervals all hold at all times with probability 1 - delta, whatever is measured, and so do verdicts
     # that an arm is dominated: practical verdicts rest on both
     intervals: bool = False
@@ -225,6 +236,10 @@ class Kernels:
     # and their shares. Plain Python, for a few pairs; `Session.compared` and `Session.nearest` say more.
     compared: Callable[[Any, Any, int, int], tuple[FloatArray, FloatArray, FloatArray]] | None = None
     nearest: Callable[[Any, Any, int], list[tuple[int, float]]] | None = None
+    # apart(state, constants, eps): how much better j is than k at least, (K, K, L) at [k, j], all at once with
+    # probability 1 - delta; for algorithms that know more of pairs than of arms. It need not tell more than practical
+    # verdicts with this eps ask for.
+    apart: Callable[[Any, Any, FloatArray], FloatArray] | None = None
     while_held: WhileHeld | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
     # what arrays of whole numbers hold whose names do not tell, see states.py: a role, or one for each entry
@@ -296,10 +311,13 @@ class Algorithm:
         if setup.link != "identity" and setup.link not in self.links:
             # the contexts do not explain the means as it would take them to
             setup = replace(setup, explained=False, theta_max=None)
-        if setup.goal != "practical":
-            return self.init(settings, setup)
-        state, constants = self.init(settings, replace(setup, goal="front"))  # the rest is judged by its intervals
+        practical = setup.goal == "practical"  # that is judged by intervals
+        state, constants = self.init(settings, replace(setup, goal="front") if practical else setup)
         kernels = self.kernels_of(state)
+        if setup.n_blocks is not None and not kernels.blocks:
+            raise NotSupported(f"algorithm {self.name!r} cannot compare options on the same blocks: take 'scout'")
+        if not practical:
+            return state, constants
         if not (kernels.intervals and kernels.accepts.unasked and self.under(settings).guarantees):
             raise NotSupported(
                 f"goal 'practical' is not for algorithm {self.name!r}: as it is set, it has no intervals that hold at "

@@ -92,6 +92,7 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
         "undecided": (len(undecided), len(undecided)),
         "undecided arms": (np.append(undecided, -np.ones_like(any_arm)), np.append(undecided, any_arm)),  # these first
         "code": (0, 3),
+        "block": (0, len(arrays.get("outcomes", ()))),
         "count": (-1, 2**53),
         "few": (0, max((array.shape[-1] for name, array in arrays.items() if name.endswith("seen")), default=0)),
         "feature": (0, n_features - 1),

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
-from .compile import allocating_kernel, kernel
+from .compile import allocating_kernel, kernel, short_kernel
 
 #: An interval that is not there yet is there, and tells, after so many times the samples, about.
 BEGINNING = 4.0
@@ -44,6 +44,7 @@ class Ends(NamedTuple):
     high: FloatArray  # (K, L)
     slack: FloatArray  # (K, L)
     eps: FloatArray  # (L,)
+    apart: FloatArray  # (K, K, L) how much better j is than k at least, [k, j], where pairs have intervals; else empty
 
 
 class Tree(NamedTuple):
@@ -56,14 +57,22 @@ class Tree(NamedTuple):
     slack: FloatArray  # (L,) the largest of them
 
 
+@short_kernel
+def lead_between(ends: Ends, k: int, j: int, metric: int) -> tuple[float, float]:
+    """By how much j is better than k, at least and at most."""
+    if ends.apart.shape[0] > 0:
+        return ends.apart[k, j, metric], -ends.apart[j, k, metric]
+    return ends.low[j, metric] - ends.high[k, metric], ends.high[j, metric] - ends.low[k, metric]
+
+
 @kernel
 def relation(ends: Ends, k: int, j: int) -> tuple[bool, bool, bool, bool]:
     """Whether j is better somewhere, worse by eps at most, somewhere worse by over eps / 2, better by eps at most."""
     better, covers, clearly_worse, hardly_better = False, True, False, True
-    low, high, slack, eps = ends.low, ends.high, ends.slack, ends.eps
+    slack, eps = ends.slack, ends.eps
     for metric in range(eps.shape[0]):
         tiny = slack[k, metric] + slack[j, metric]
-        least, most = low[j, metric] - high[k, metric], high[j, metric] - low[k, metric]
+        least, most = lead_between(ends, k, j, metric)
         better = better or least > tiny
         covers = covers and least >= -eps[metric] - tiny
         clearly_worse = clearly_worse or most < -0.5 * eps[metric] - tiny
@@ -390,11 +399,11 @@ def shrinks_to(ends: Ends, values: FloatArray, k: int, j: int) -> tuple[float, f
     0: they never do. The estimates are taken for the truth.
     """
     better, covers, worse, hardly = 0.0, np.inf, 0.0, np.inf
-    low, high, eps = ends.low, ends.high, ends.eps
+    eps = ends.eps
     for metric in range(eps.shape[0]):
         lead = values[j, metric] - values[k, metric]
-        down = lead - (low[j, metric] - high[k, metric])  # from the estimate to the lower end
-        up = (high[j, metric] - low[k, metric]) - lead
+        least, most = lead_between(ends, k, j, metric)
+        down, up = lead - least, most - lead  # from the estimate to the lower end, and to the upper one
         better = max(better, reach(lead, down, True))
         covers = min(covers, reach(lead + eps[metric], down, False))
         worse = max(worse, reach(-0.5 * eps[metric] - lead, up, True))

@@ -11,9 +11,9 @@ import numpy as np
 from .. import checks
 from ..errors import InvalidInput
 from ..frames import Columns
-from ..kernels.arrays import FloatArray
+from ..kernels.arrays import BoolArray, FloatArray
 from ..problem import Problem
-from ..statement import Metric, Statement
+from ..statement import Blocks, Metric, Statement
 
 
 def gaussian(
@@ -141,20 +141,29 @@ def table(
     metrics: Mapping[str, str] | Sequence[Metric],
     contexts: Sequence[str] | None = None,
     *,
+    block: str | None = None,
+    target: str = "list",
+    holes: str = "refuse",
     cost: str | None = None,
-    sigma: str = "each",
+    sigma: str | None = None,
     name: str = "table",
 ) -> Problem:
     """Make a problem from recorded measurements: a sample of an arm is one of its rows, drawn at random.
+
+    With blocks (prompts, files) the n-th sample of every arm is its row of the n-th block, in one random order.
 
     frame: a pandas, polars or pyarrow table, or a dict of columns.
     arm: the column that names the arm.
     metrics: the columns to optimise, as {column: "min" or "max"} or `Metric` objects.
     contexts: feature columns, the same in all rows of an arm.
+    block: the column that says on what an arm was measured; rows of the same arm and block are averaged.
+    target: with blocks, what the answer is about. "list": these blocks, each of which comes once. "population": all
+    there could be, of which these are drawn at random, again and again.
+    holes: what becomes of blocks on which an arm was not measured. "refuse": an error. "drop": they are left out.
     cost: the column that says what a sample of an arm costs.
-    sigma: which noise scale is assumed. "each": each arm's own, the standard deviation of its rows. (It is 0 where they
-    never vary. An arm with one row says nothing about noise, and gets the largest of the others.) "largest": the
-    largest for all arms. "unknown": none; algorithms that need one refuse.
+    sigma: without blocks, which noise scale is assumed. "each": each arm's own, the standard deviation of its rows. (It
+    is 0 where they never vary. An arm with one row says nothing about noise, and gets the largest of the others.)
+    "largest": the largest for all arms. "unknown": none; algorithms that need one refuse. None: "each".
 
     >>> table({"model": ["a", "a", "b", "b"], "cost": [1, 2, 3, 4]}, arm="model", metrics={"cost": "min"})
     <Problem 'table': 2 arms, 1 metric>
@@ -168,6 +177,10 @@ def table(
         )
     columns = Columns(frame, f"problem {name!r}")
     labels = columns.labels(arm)
+    if block is not None:
+        if contexts or cost is not None or sigma is not None:
+            raise InvalidInput(f"contexts, cost and sigma of problem {name!r} must be left out where it has blocks")
+        return _with_blocks(columns, labels, columns.labels(block), metrics, target, holes, name)
     values = np.column_stack([columns.numbers(metric.name) for metric in metrics])
     arms = tuple(dict.fromkeys(labels))
     position = {label: k for k, label in enumerate(arms)}
@@ -186,7 +199,7 @@ def table(
                 f"metric {metric.name!r} of problem {name!r} must be above 0 in all rows to be compared in percent, "
                 f"got {given.min():g}"
             )
-    scale, noise = noise_of_rows(compared_rows(rows, metrics), sigma, name)
+    scale, noise = noise_of_rows(compared_rows(rows, metrics), "each" if sigma is None else sigma, name)
 
     def of_arms(column: str, what: str) -> FloatArray:
         """A column with one number for each arm."""
@@ -212,6 +225,72 @@ def table(
         noise=noise,
         drawn=True,
     )
+
+
+def _with_blocks(
+    columns: Columns,
+    labels: Sequence[str],
+    blocks: Sequence[str],
+    metrics: Sequence[Metric],
+    target: str,
+    holes: str,
+    name: str,
+) -> Problem:
+    """Return a problem in which every arm has one row for each block."""
+    checks.one_of(f"holes of problem {name!r}", holes, ("refuse", "drop"))
+    arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
+    values = cells(columns, labels, blocks, arms, named, metrics)
+    missing = np.isnan(values).any(axis=2)
+    if missing.any() and holes == "refuse":
+        k, b = (int(place) for place in np.argwhere(missing)[0])
+        raise InvalidInput(
+            f"problem {name!r} must have a measurement of every arm on every block, got none of {arms[k]!r} on "
+            f"{named[b]!r} ({int(missing.any(axis=0).sum())} of {len(named)} blocks have such holes; holes='drop' "
+            "leaves them out)"
+        )
+    whole: BoolArray = ~np.any(missing, axis=0)
+    values = values[:, whole]
+    named = tuple(block for block, kept in zip(named, whole.tolist(), strict=True) if kept)
+    for position, metric in enumerate(metrics):
+        values[:, :, position] = metric.natural(values[:, :, position])
+    return _problem(
+        name,
+        means_of_rows(tuple(values), metrics),
+        np.full(len(metrics), np.nan),
+        rows=tuple(values),
+        arms=arms,
+        metrics=tuple(metrics),
+        blocks=Blocks(named, target),
+    )
+
+
+def cells(
+    columns: Columns,
+    labels: Sequence[str],
+    blocks: Sequence[str],
+    arms: Sequence[str],
+    named: Sequence[str],
+    metrics: Sequence[Metric],
+) -> FloatArray:
+    """Return what was measured of each arm on each block, as it is compared: (K, N, L), the mean of repeats, or NaN."""
+    arm_at, block_at = {name: k for k, name in enumerate(arms)}, {name: b for b, name in enumerate(named)}
+    rows = np.array([arm_at[label] for label in labels]), np.array([block_at[block] for block in blocks])
+    values = np.full((len(arms), len(named), len(metrics)), np.nan)
+    for position, metric in enumerate(metrics):
+        given = np.array(columns.numbers_or_none(metric.name), float)
+        there = ~np.isnan(given)
+        if metric.relative and (given[there] <= 0).any():
+            row = int(np.flatnonzero(there & (given <= 0))[0])
+            raise InvalidInput(
+                f"{metric.name!r} in {columns.row(row)} ({labels[row]} on {blocks[row]}) must be above 0 to be "
+                f"compared in percent, got {given[row]:g}"
+            )
+        where = rows[0][there], rows[1][there]
+        total, n = np.zeros(values.shape[:2]), np.zeros(values.shape[:2])
+        np.add.at(total, where, metric.compared(given[there]))
+        np.add.at(n, where, 1)
+        values[:, :, position] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return values
 
 
 def _problem(

@@ -16,7 +16,7 @@ from ..algorithms.contract import Algorithm, Settings
 from ..algorithms.registry import resolve
 from ..algorithms.states import copy_state
 from ..defaults import DELTA
-from ..environments import environment_of
+from ..environments import begun, environment_of
 from ..errors import InvalidInput
 from ..geometry import are_right, gaps
 from ..guarantee import assumptions, guarantee_of, shown
@@ -52,6 +52,7 @@ def simulate(
     max_samples: int | None = None,
     budget: int | None = None,
     goal: str | int = "front",
+    target: str | None = None,
     workers: int | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -68,6 +69,8 @@ def simulate(
     goal: what is asked for, and what counts as success. "front": the whole front. "cover": arms that come within eps of
     every arm of the front. A number: so many arms of the front. Every returned arm must be optimal up to eps.
     "practical": arms that are worth having, see docs/verdicts.md.
+    target: of a table with blocks, what the answer is about: "list" or "population", see `problems.table`. None: that
+    of the problem.
     workers: threads. None: one per core.
     progress: show a bar on standard error. None: show it on a terminal, if the run takes over two seconds.
 
@@ -81,6 +84,7 @@ def simulate(
     """
     if not isinstance(problem, Problem):
         raise InvalidInput(f"problem of simulate must be made by paretoscout.problems, got {type(problem).__name__}")
+    problem = problem if target is None else problem.about_blocks(target)
     record, settings = resolve(algorithm, noise_given=problem.statement.knows_sigma)
     n_replicates = checks.whole("replicates of simulate", replicates, least=1)
     n_workers = cores() if workers is None else checks.whole("workers of simulate", workers, least=1)
@@ -211,13 +215,14 @@ class Replicate(Run):
         """state: where it begins, which it changes; None: a copy of the first state."""
         self.index, self.cap = index, simulation.cap
         rounds = simulation.log_rounds
+        noise = environment_stream(simulation.seed, index)
         super().__init__(
             simulation.kernels,
             simulation.setup,
             copy_state(simulation.first_state) if state is None else state,
             simulation.constants,
-            simulation.environment,
-            (algorithm_stream(simulation.seed, index), environment_stream(simulation.seed, index)),
+            begun(simulation.environment, simulation.setup.listed, noise),
+            (algorithm_stream(simulation.seed, index), noise),
             log=Log(rounds, np.zeros(len(rounds)), np.zeros(1), np.zeros(2, np.int64)),
             gaps=simulation.gaps,
             judge=Judge() if simulation.setup.goal == "practical" else None,

@@ -59,7 +59,10 @@ class Run:
         self._play(0)
         said = self.kernels.verdicts(self.state, self.constants)
         if self.judge is not None:
-            self.judge.look(0, False, said, self.setup.eps, self.setup.certain)
+            apart = (
+                None if self.kernels.apart is None else self.kernels.apart(self.state, self.constants, self.setup.eps)
+            )
+            self.judge.look(0, False, said, self.setup.eps, self.setup.certain, apart=apart)
             self._measure(self.there[:0])
 
     def advance(self, n_rounds: int) -> None:
@@ -67,14 +70,20 @@ class Run:
         self.state = self.kernels.reserve(self.state, n_rounds)
         if self.judge is None:
             self.stopped = self._play(n_rounds)
+            if self.stopped and self.kernels.blocks:  # or else there are no more blocks
+                self.stuck = bool((self.kernels.verdicts(self.state, self.constants).status == UNDECIDED).any())
+                self.stopped = not self.stuck
             return
         end, done = self.samples + n_rounds, self._done()
         while self.samples < end and not self.stopped and not self.stuck:
             step = max(1, min(end, self.judge.next_look) - self.samples)
             if done:  # the algorithm has its verdicts, and people want to know more
                 counts = self.kernels.verdicts(self.state, self.constants).counts[self.there]
-                turns = self.judge.turns(counts, step)
-                self.stuck = not turns
+                turns = self.judge.turns(counts, step, self.setup.n_blocks or None)
+                if not turns:  # by what was known at the last look
+                    self._look(self.judge, done, at_once=True)
+                    turns = self.judge.turns(counts, 1, self.setup.n_blocks or None)
+                    self.stuck = not turns and not self.stopped
                 self._measure(self.there[turns])
             else:
                 done = self._play(step)
@@ -107,10 +116,13 @@ class Run:
     def _done(self) -> bool:
         return bool(self.kernels.done(self.state, self.constants))
 
-    def _look(self, judge: Judge, done: bool) -> None:
-        if judge.due(self.samples, done):
+    def _look(self, judge: Judge, done: bool, at_once: bool = False) -> None:
+        if at_once or judge.due(self.samples, done):
             said = self.kernels.verdicts(self.state, self.constants)
-            judge.look(self.samples, done, among(said, self.there), self.setup.eps, self.setup.certain[self.there])
+            certain, apart = self.setup.certain[self.there], None
+            if self.kernels.apart is not None:
+                apart = self.kernels.apart(self.state, self.constants, self.setup.eps)[np.ix_(self.there, self.there)]
+            judge.look(self.samples, done, among(said, self.there), self.setup.eps, certain, apart=apart)
         self.stopped = judge.decided
 
     def _play(self, n_rounds: int) -> bool:
