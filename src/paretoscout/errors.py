@@ -6,6 +6,7 @@ ParetoscoutError
 ├── NameTaken (a ValueError)           a study of that name is there already
 ├── Conflict (a ValueError)            a trial was told before, with other values
 ├── NotSupported                       this algorithm cannot do that; the message names the algorithm
+│   └── NothingToAsk                   not before outcomes are in: all that is left is being measured
 ├── MissingData (a LookupError)        a data set that is not on this machine; the message says how to get it
 ├── StorageUnavailable (an OSError)    a database that cannot be reached, is not ours, or has another version
 ├── UnreadableFile (a ValueError)      not one of our files, or written by a newer version
@@ -60,6 +61,10 @@ class Conflict(ParetoscoutError, ValueError):
 
 class NotSupported(ParetoscoutError):
     """The algorithm cannot do what was asked of it."""
+
+
+class NothingToAsk(NotSupported):
+    """All that is left to measure is being measured."""
 
 
 class MissingData(ParetoscoutError, LookupError):

@@ -17,11 +17,11 @@ from . import checks
 from .algorithms.contract import Settings, Setup
 from .algorithms.registry import get, resolve
 from .algorithms.states import arrays_of, check_state, copy_state, with_arrays
-from .errors import InvalidInput, NotSupported, ParetoscoutError, UnreadableFile
+from .errors import InvalidInput, NothingToAsk, NotSupported, ParetoscoutError, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import PACKAGE, per_state
-from .kernels.decisions import DOMINATED, FRONT, MISSED, PRESENT
+from .kernels.decisions import DOMINATED, DOUBTFUL, FRONT, MISSED, PRESENT
 from .kernels.dispatch import Held, Verdicts, update
 from .streams import algorithm_stream
 
@@ -90,11 +90,33 @@ class Session:
             raise NotSupported("every arm has its verdict: there is nothing left to ask")
         if self.open:
             self._require("pending", "another question before the last one is answered")
+        if self.kernels.blocks and not self._block_left():
+            raise NothingToAsk("every block that is left is being measured: tell the outcomes of open trials first")
         arm, ticket = self.kernels.choose(self.state, self.constants, self.pending, self.rng)
         if not 0 <= arm < self.setup.n_arms:  # only a state that somebody made up leads here
             raise UnreadableFile(f"this session is not sound: it asks for arm {arm} of {self.setup.n_arms}")
+        return self._opened(int(arm), ticket)
+
+    def ask_for(self, arm: int) -> Question:
+        """Return a question on an arm that the algorithm did not choose: its next block."""
+        arm = self._arm(arm)
+        block = self.block_next(arm)
+        if block == self.setup.n_blocks:
+            raise NotSupported(f"arm {arm} was measured on every block, or is being measured on the last")
+        return self._opened(arm, np.array([block + 1.0]))
+
+    def block_next(self, arm: int) -> int:
+        """Return the place of the first block on which an arm is not measured yet, nor being measured."""
+        return int(self.state.visited[arm] + self.pending[arm])
+
+    def _block_left(self) -> bool:
+        """Whether an arm that stands can be measured on one more block."""
+        stands = (self.state.presence <= DOUBTFUL) & (self.state.status != DOMINATED)
+        return bool((self.state.visited + self.pending)[stands].min(initial=self.state.limit[0]) < self.state.limit[0])
+
+    def _opened(self, arm: int, ticket: FloatArray) -> Question:
         # the kernel overwrites its own ticket at the next choice
-        question = Question(self.asked, int(arm), ticket.copy())
+        question = Question(self.asked, arm, ticket.copy())
         self.open[self.asked] = question
         self.asked += 1
         self.pending[arm] += 1

@@ -15,8 +15,8 @@ from .standing import Standing, Trial
 if TYPE_CHECKING:
     from .study import Study
 
-#: Gives the outcome of one measurement of an arm: a number for each metric.
-Measure = Callable[[str], Mapping[str, Any]]
+#: Gives the outcome of one measurement of an arm, on a block if there are blocks: a number for each metric.
+Measure = Callable[..., Mapping[str, Any]]
 #: Is told of each outcome that is in.
 Callback = Callable[["Study", Trial, Mapping[str, Any]], None]
 
@@ -44,7 +44,8 @@ def run(
             while True:
                 may_begin = (most is None or begun < most) and (end is None or time.monotonic() < end)
                 while may_begin and len(busy) < workers and (trial := _next(study, bool(busy))) is not None:
-                    busy[pool.submit(measure, trial.arm)] = trial
+                    on = () if trial.block is None else (trial.block,)
+                    busy[pool.submit(measure, trial.arm, *on)] = trial
                     begun += 1
                     may_begin = most is None or begun < most
                 if not busy:
@@ -64,7 +65,7 @@ def _next(study: Study, waiting: bool) -> Trial | None:
     try:
         return study.ask()
     except NotSupported:
-        if waiting:  # this algorithm asks one question at a time
+        if waiting:  # this algorithm asks one question at a time, or all that is left is being measured
             return None
         raise
 

@@ -17,6 +17,10 @@ trial stays open |
 Outcomes count in the order in which they were asked for, whatever the order in which they are told: fast ones may be
 those of one kind, and no proof allows that these come first. `order="told"` is for those who know better. An algorithm
 that can (`WhileHeld`) is shown what waits, and which trials are open: it may have verdicts that do not hang on these.
+
+In a study with blocks an outcome is that of a cell: an arm on a block. All arms visit the blocks in one order, and an
+outcome counts when those of its arm on all blocks before are in, whatever other arms do. A cell has one outcome: that
+of its attempt with the lowest number that is not void.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ import numpy as np
 from ..algorithms.contract import Accepts, shares_of
 from ..algorithms.registry import get
 from ..diagnostics import FEWEST
-from ..errors import NotSupported, UnreadableFile
+from ..errors import NothingToAsk, NotSupported, UnreadableFile
 from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
@@ -75,6 +79,7 @@ class Lease:
     question: int | None  # of the running session; None: it was asked before the arms changed, or for a guard alone
     at: float  # when it was asked
     over: bool = False  # its question may be asked again, but an outcome still counts
+    position: int | None = None  # of its block in the walk; None: there are no blocks
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ class Outcomes:
     table: bool = False
     drawn: int | None = None  # rows come in an order drawn from the seed and this number
     asked: int = 0  # the number of the trial, or of the table
+    position: int | None = None  # of its block in the walk; None: there are no blocks
 
     def arrays(self, seed: int) -> tuple[IntArray, FloatArray]:
         """Return arms (n,) and values (n, C) in the order in which they count."""
@@ -132,6 +138,7 @@ class Replica:
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
         self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
         self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
+        self.cells: dict[tuple[int, int], tuple[int, list[float | None]]] = {}  # imported: arm, block; event, values
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
         self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
@@ -150,6 +157,11 @@ class Replica:
     def _fix(self) -> None:
         """Settle what follows from the settings."""
         self.units, self.columns = self.spec.asked.units, self.spec.columns
+        blocks = self.spec.asked.blocks
+        self.blocks = (
+            None if blocks is None else [blocks.names[block] for block in self.spec.walk]
+        )  # as they are visited
+        self.position = {name: place for place, name in enumerate(self.blocks or ())}
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
         self.any_logs = bool(self.logs.any())
         self._known: VerdictTable | None = None  # the verdicts, until something happens
@@ -199,7 +211,20 @@ class Replica:
     @property
     def decided(self) -> bool:
         """Whether every arm has its verdict."""
-        return self.session.done if self.judge is None else self.judge.decided
+        if self.judge is not None:
+            return self.judge.decided
+        return self.session.done and (self.blocks is None or not (self._statuses() == UNDECIDED).any())
+
+    @property
+    def used_up(self) -> bool:
+        """Whether blocks are too few to decide all: more of them would tell, but there are none."""
+        if self.blocks is None or self.decided or not self.session.done or self._hopeless:
+            return False
+        return not (self.open or self.again) and (self.judge is None or self._in_doubt() is None)
+
+    def block_called(self, position: int | None) -> str | None:
+        """Return the name of a block, by its place in the walk."""
+        return None if position is None or self.blocks is None else self.blocks[position]
 
     @property
     def spent(self) -> int:
@@ -262,6 +287,10 @@ class Replica:
                 table = replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
             if self._hopeless:
                 table = replace(table, remark=f"What is undecided hangs on {self._unknown()}.")
+            if self.used_up:
+                table = replace(
+                    table, remark=f"The list is too short: its {len(self.position)} blocks do not tell more."
+                )
             self._known = table
         return self._known
 
@@ -294,10 +323,9 @@ class Replica:
         judged = self.judgement
         if judged is None or ((judged.status == UNDECIDED) & ~self.tally.n[self.there].any(axis=1)).any():
             return None  # whatever the eps, nobody decides on what was not measured
-        evidence = self._evidence()
         for factor in LARGER_EPS:
             metrics = [metric.times_eps(factor) for metric in self.spec.metrics]
-            judged = judge(eps=self._eps(metrics), **evidence)
+            judged = judge(**self._evidence(self._eps(metrics)))
             if judged.decided:
                 table = self._judged(metrics, judged)
                 if all(self.guards.kept(self.index[arm]) for arm in table.front):
@@ -311,7 +339,7 @@ class Replica:
         """
         if self.judge is None:
             raise NotSupported("another eps may be chosen after looking only where the goal is 'practical'")
-        return self._judged(metrics, judge(eps=self._eps(metrics), **self._evidence()))
+        return self._judged(metrics, judge(**self._evidence(self._eps(metrics))))
 
     def _eps(self, metrics: Sequence[Metric]) -> FloatArray:
         """The eps of metrics, as algorithms compute."""
@@ -328,7 +356,7 @@ class Replica:
     @property
     def stuck(self) -> bool:
         """Whether nothing is left to measure that is of use, though something is undecided."""
-        return self._hopeless and self.unguarded() is None
+        return (self._hopeless or self.used_up) and self.unguarded() is None
 
     @property
     def _hopeless(self) -> bool:
@@ -343,9 +371,9 @@ class Replica:
 
     def _look(self, judge: Judge) -> None:
         """Judge what people act on, of the arms that are there."""
-        judge.look(self._rows_known, self.session.done, eps=self.session.setup.eps, **self._evidence())
+        judge.look(self._rows_known, self.session.done, **self._evidence(self.session.setup.eps))
 
-    def _evidence(self) -> dict[str, Any]:
+    def _evidence(self, eps: FloatArray) -> dict[str, Any]:
         """What practical verdicts rest on, as `judge` takes it."""
         places, L = self.places, len(self.spec.metrics)
         said, censored = among(self.session.verdicts(), places), self._censored()
@@ -354,7 +382,11 @@ class Replica:
             one = censored & (n > 0) & (self.tally.squares[self.there][:, :L] == 0.0)
             means = self.units.directed(self.tally.mean[self.there][:, :L])
             said = said._replace(estimates=np.where(one, means, said.estimates), radii=np.where(one, 0.0, said.radii))
-        return {"said": said, "certain": self.session.setup.certain[places], "censored": censored, "n": n}
+        apart, certain = self.session.kernels.apart, self.session.setup.certain[places]
+        if apart is not None:
+            known = apart(self.session.state, self.session.constants, eps)[np.ix_(places, places)]
+            return {"said": said, "eps": eps, "certain": certain, "apart": known}
+        return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n}
 
     def _censored(self) -> BoolArray | None:
         """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
@@ -457,6 +489,9 @@ class Replica:
         """Return the least measured arm of those on which a practical verdict hangs, once the algorithm has its own."""
         if self.judge is None:
             return None
+        if self.blocks is not None:
+            begun = [self.session.block_next(place) for place in self.places]
+            return next((self.present[place] for place in self.judge.turns(begun, 1, len(self.blocks))), None)
         counts = self.tally.n[:, : len(self.spec.metrics)].max(axis=1)
         for lease in self.open.values():
             counts[lease.arm] += 1
@@ -485,29 +520,55 @@ class Replica:
     def ask(self, at: float, chosen: int | None = None) -> Event:
         """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already."""
         if chosen is not None:
-            return self._asked(at, chosen, None, chosen=True)
-        if self.session.done or self.decided or self._hopeless:  # people may act before the algorithm has its own
+            return self._asked(at, chosen, self._question_on(chosen), chosen=True)
+        again = next(iter(self.again), None)
+        waited_for = self.blocks is not None and again is not None and not self.decided  # by blocks that come later
+        # people may act before the algorithm has its own
+        if (self.session.done or self.decided or self._hopeless) and not waited_for:
             arm = None if self.decided else self._in_doubt()
             arm = self.unguarded() if arm is None else arm
             if arm is None and self._hopeless:
                 raise NotSupported("more measurements are of no use: what is undecided hangs on " + self._unknown())
+            if arm is None and self.used_up:
+                raise NotSupported(
+                    f"the list is too short: its {len(self.position)} blocks are measured, and do not tell more"
+                )
+            if arm is None and self.blocks is not None and not self.decided:
+                raise NothingToAsk("all that is left is being measured: tell the outcomes of open trials first")
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
-            return self._asked(at, arm, None)
-        again = next(iter(self.again), None)
+            return self._asked(at, arm, self._question_on(arm))
         if again is not None:
             del self.again[again]
         question = self.session.ask() if again is None else self.session.open[again]
         return self._asked(at, int(self.seated[question.arm]), question.number, again=again is not None)
 
-    def _asked(self, at: float, arm: int, question: int | None, **how: bool) -> Event:
+    def _question_on(self, arm: int) -> int | None:
+        """Return a question of the session on a chosen arm, which only studies with blocks need: it names the block."""
+        if self.blocks is None:
+            return None
+        return self.session.ask_for(int(self.place[arm])).number
+
+    def _pass_over(self, arm: int) -> None:
+        """Let nobody be asked for blocks on which outcomes of an arm were imported, and wait for their turn."""
+        place = int(self.place[arm])
+        while self.cells and (arm, self.session.block_next(place)) in self.cells:
+            self.session.ask_for(place)
+
+    def _asked(self, at: float, arm: int, question: int | None, block: str | None = None, **how: bool) -> Event:
         self.number += 1
         self.asked += 1
         self._known = None
-        self.open[self.number] = lease = Lease(arm, question, at)
+        position = None if block is None else self.position[block]
+        if self.blocks is not None and question is not None:
+            position = int(self.session.open[question].ticket[0]) - 1
+        self.open[self.number] = lease = Lease(arm, question, at, position=position)
         self._set_deadline(self.number, lease)
         self.attempts[question] += 1
-        body = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
+        body: dict[str, Any] = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
+        if position is not None:
+            body["block"] = self.block_called(position)
+            self._pass_over(arm)
         return Event(self.number, "ask", self.number, body, at)
 
     def _follow(self, event: Event) -> None:
@@ -531,7 +592,7 @@ class Replica:
             self.number, self.asked = self.number - 1, self.asked - 1
             if question is not None:
                 self.session.forget(question)
-        self._asked(event.at, self.index[event.body["arm"]], None)
+        self._asked(event.at, self.index[event.body["arm"]], None, event.body.get("block"))
 
     def apply(self, event: Event, history: History) -> None:
         """Take in an event that was appended; changes of the arms look at the history."""
@@ -554,7 +615,7 @@ class Replica:
             self._change_arms(event, history)
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
-        judged_again = self._take_turns() or event.kind == "arms"
+        judged_again = self._take_turns(event) or event.kind == "arms"
         self._hold(None if judged_again or "arm" not in event.body else self.index[event.body["arm"]])
         if self.spec.guards and self.keeps_shares and self.session.done:
             if event.kind == "arms" and self.judge is not None:
@@ -569,6 +630,8 @@ class Replica:
         """Keep with which event each verdict came; it may be taken back, and come again."""
         judge = self.judge
         due = self._status_changed() if judge is None else judge.due(self._rows_known, self.session.done)
+        # where blocks come to an end, so does the waiting for more of them
+        due = due or (self.blocks is not None and self.session.done and not self.open and self._in_doubt() is None)
         if not (at_once or due):
             return
         if judge is not None:
@@ -606,7 +669,8 @@ class Replica:
             self.parts[number] = values
         elif number in self.open:
             self.told += 1
-            self._wait(number, Outcomes([arm], [values], self._close(number).question))
+            lease = self._close(number)
+            self._wait(number, Outcomes([arm], [values], lease.question, position=lease.position))
         else:
             self.late += 1
             if self._late_counts:
@@ -633,7 +697,7 @@ class Replica:
         self.lapsed += 1
         values = self._silence(told) if silence else None
         if values is not None:
-            self._wait(number, Outcomes([lease.arm], [values], lease.question))
+            self._wait(number, Outcomes([lease.arm], [values], lease.question, position=lease.position))
         else:
             self._again(lease.question)
 
@@ -677,9 +741,12 @@ class Replica:
         """Let a question be asked again, unless it is answered, somebody is at it, or its arm has left."""
         if question is None or question not in self.session.open or self.attempts[question]:
             return
+        if self.blocks is not None and any(outcomes.question == question for outcomes in self.waiting.values()):
+            return
         if self.seated[self.session.open[question].arm] in self.withdrawn:
             self.again.pop(question, None)
-            self.session.forget(question)
+            if self.blocks is None:  # its block waits for it, if it comes back
+                self.session.forget(question)
         else:
             self.again[question] = None
 
@@ -687,8 +754,21 @@ class Replica:
         self.imported += len(event.body["arms"])
         self.table.append(event)
         if not event.body.get("more"):
-            self._wait(event.number, self._whole(self.table))
+            if self.blocks is None:
+                self._wait(event.number, self._whole(self.table))
+            else:
+                self._keep_cells(event.number)
             self.table = []
+
+    def _keep_cells(self, number: int) -> None:
+        """Keep the rows of a table until their arms come to their blocks; a cell that has its outcome has it."""
+        for part in self.table:
+            for name, block, row in zip(part.body["arms"], part.body["blocks"], part.body["values"], strict=True):
+                arm, position = self.index[name], self.position[block]
+                if position < self.session.state.visited[self.place[arm]] or (arm, position) in self.cells:
+                    self.late += 1
+                else:
+                    self.cells[arm, position] = number, row
 
     def _whole(self, parts: Sequence[Event]) -> Outcomes:
         """Return a table that was told in parts."""
@@ -704,16 +784,70 @@ class Replica:
     def _wait(self, number: int, outcomes: Outcomes) -> None:
         """Let outcomes wait for their turn."""
         self.waiting[number] = replace(outcomes, asked=number)
-        heapq.heappush(self.turns, number)
+        if self.blocks is None:
+            heapq.heappush(self.turns, number)
 
-    def _take_turns(self) -> bool:
+    def _take_turns(self, event: Event) -> bool:
         """Count what has its turn: nothing that was asked before it is open. Return whether all was judged again."""
+        if self.blocks is not None:
+            return self._take_cells(event)
         judged_again = False
         while self.turns and (self.spec.order == "told" or not self.open or self.turns[0] < next(iter(self.open))):
             outcomes = self.waiting.pop(heapq.heappop(self.turns))
             self._count(outcomes)
             judged_again = judged_again or outcomes.table
         return judged_again
+
+    def _take_cells(self, event: Event) -> bool:
+        """Count what has its turn, of each arm: it was measured on all blocks before."""
+        table = event.kind == "data" and not event.body.get("more")
+        if table or event.kind == "arms":
+            arms = sorted({arm for arm, _ in self.cells} | {waits.arms[0] for waits in self.waiting.values()})
+        else:
+            arms = [self.index[event.body["arm"]]] if "arm" in event.body else []
+        for arm in arms:
+            while (outcome := self._of_next_block(arm)) is not None:
+                self._count_cell(arm, outcome)
+            self._pass_over(arm)
+        if table and self.keeps_shares:
+            self.session.judge_again()  # a table is judged after its last row only
+        return table
+
+    def _of_next_block(self, arm: int) -> list[float | None] | None:
+        """Return the outcome of an arm on its next block, if it is known by now: that of the first attempt."""
+        position = int(self.session.state.visited[self.place[arm]])
+        here = (arm, position)
+        told = {
+            number: waits.values[0] for number, waits in self.waiting.items() if (waits.arms[0], waits.position) == here
+        }
+        if here in self.cells:
+            number, values = self.cells[here]
+            told[number] = values
+        if not told or any(
+            number < min(told) and (lease.arm, lease.position) == here for number, lease in self.open.items()
+        ):
+            return None
+        self.cells.pop(here, None)
+        for number in told:
+            self.waiting.pop(number, None)
+        self.late += len(told) - 1
+        return told[min(told)]
+
+    def _count_cell(self, arm: int, values: list[float | None]) -> None:
+        """Count the outcome of an arm on its next block as evidence."""
+        place = int(self.place[arm])
+        row = as_array([values])
+        self.counted.add(arm)
+        self.rows += 1
+        self.tally.add(arm, self._compared(row)[0].tolist())
+        (outcome,), (observed,) = self._for_session(row)
+        block = float(self.session.state.visited[place] + 1)
+        for question in self.session.open.values() if self.session.pending[place] else ():
+            if question.arm == place and question.ticket[0] == block:
+                self.again.pop(question.number, None)
+                self.session.tell(question.number, outcome, observed)
+                return
+        self.session.add(place, outcome, observed)
 
     def _hold(self, arm: int | None = None) -> None:
         """Let the algorithm judge by what waits for its turn: what an outcome of an arm concerns, or everything."""
@@ -826,7 +960,7 @@ class Replica:
             for arm in [*left, *back]:
                 self.session.set_presence(arm, self._presence(arm))
             self.session.judge_again()
-            for question in list(self.again):
+            for question in list(self.again if self.blocks is None else self.session.open):
                 self._again(question)
         else:
             self._start_again(event, history)
@@ -866,14 +1000,29 @@ class Replica:
         self.again = {}
         self.open = OrderedDict((number, replace(lease, question=None)) for number, lease in self.open.items())
         self.waiting = {number: replace(outcomes, question=None) for number, outcomes in self.waiting.items()}
+        measured = self.session.state if self.blocks is not None else None
+        places = self.place
         self._index()
         self._start()
+        if measured is not None:
+            self._feed_blocks(measured, places)
+            return
         for number, outcomes in sorted(self._measured(history(event.number)).items()):
             if number not in self.waiting:
                 self.session.set_era(self._era(outcomes.asked))
                 self._feed(*outcomes.arrays(self.spec.seed))
         if self.keeps_shares:
             self.session.judge_again()
+
+    def _feed_blocks(self, before: Any, places: IntArray) -> None:
+        """Hand to the algorithm what it was told before it was started again."""
+        L = len(self.spec.metrics)
+        for arm, place in enumerate(places.tolist()):
+            n = int(before.visited[place])
+            if n:
+                rows = np.ascontiguousarray(before.outcomes[:n, place])
+                self.session.add_many(np.full(n, self.place[arm]), rows, np.ones((n, L), np.bool_))
+        self.session.judge_again()
 
     def _measured(self, events: Iterable[Event]) -> dict[int, Outcomes]:
         """Return what counts of a log, by the numbers that give its turns."""
@@ -910,6 +1059,7 @@ class Replica:
         twin.looks = list(self.looks)
         twin.arms, twin.withdrawn, twin.censored = list(self.arms), dict(self.withdrawn), set(self.censored)
         twin.open, twin.again, twin.waiting = OrderedDict(self.open), dict(self.again), dict(self.waiting)
+        twin.cells = dict(self.cells)
         return twin
 
     def dump(self) -> bytes:
@@ -925,6 +1075,7 @@ class Replica:
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
             "parts": list(self.parts.items()),
+            "cells": [(*cell, *known) for cell, known in self.cells.items()],
             "judge": None if self.judge is None else self.judge.header(),
             **{name: getattr(self, name) for name in COUNTERS},
         }
@@ -952,6 +1103,7 @@ class Replica:
         replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
         replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
         replica.parts = dict(map(tuple, header["parts"]))
+        replica.cells = {(arm, block): (number, row) for arm, block, number, row in header.get("cells", ())}
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
         for name in COUNTERS:
             setattr(replica, name, header[name])

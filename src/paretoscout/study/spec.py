@@ -16,9 +16,9 @@ from ..algorithms.registry import get, resolve
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
 from ..practical import SHARE_OF_VERDICTS
 from ..start import setup_of
-from ..statement import Metric, Statement
+from ..statement import Blocks, Metric, Statement
 
-FORMAT = 3
+FORMAT = 4
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
 #: there were versions. A study of older rules is judged again, from its log, by the present ones; see replica.py.
 #: 2: all studies. 3: practical verdicts, see ../practical.py. 4: scout, which shares delta out by the
@@ -27,7 +27,7 @@ RULES, RULES_OF_PRACTICAL, RULES_OF_ALL = 4, 3, 2
 #: In which order outcomes count: in that in which they were asked for, or in that in which they were told.
 ORDERS = ("asked", "told")
 #: Columns of `Study.to_frame` besides the metrics.
-RESERVED = ("trial", "arm", "at")
+RESERVED = ("trial", "arm", "block", "at")
 GUARD = re.compile(r"\s*(.*?)\s*(<=|>=)\s*(\S+)\s*")
 
 
@@ -84,6 +84,7 @@ class StudySpec:
     order: str = "asked"  # one of ORDERS
     shares: tuple[tuple[str, float], ...] = SHARES["front", False]  # what delta is for
     title: str = ""  # the question that the study answers
+    walk: tuple[int, ...] = field(default=(), compare=False)  # the blocks in the order in which all arms visit them
     rules: int = field(default=RULES, compare=False)  # under which it was begun
 
     def __post_init__(self) -> None:
@@ -149,7 +150,7 @@ class StudySpec:
 
     def differs(self, other: StudySpec) -> list[str]:
         """Return the names of the settings in which another one differs."""
-        mine = [name for name in vars(self) if name not in ("asked", "rules")]
+        mine = [name for name in vars(self) if name not in ("asked", "walk", "rules")]
         return [name for name in mine if getattr(self, name) != getattr(other, name)] + self.asked.differs(other.asked)
 
     def text(self) -> str:
@@ -167,7 +168,7 @@ class StudySpec:
             version = values.pop("format")
             if version > FORMAT:
                 raise UnreadableFile(f"study {name!r} was made by a newer paretoscout: install a newer one")
-            if version < FORMAT:
+            if version < 3:
                 values = _of_before(values)
             return _read(cls, values)
         except (KeyError, TypeError, ValueError) as problem:
@@ -199,6 +200,8 @@ def _read(cls: type[StudySpec], values: dict[str, Any]) -> StudySpec:
     for name in ("contexts", "cost"):
         if asked.get(name) is not None:
             asked[name] = np.array(asked[name], float)
+    if asked.get("blocks") is not None:
+        asked["blocks"] = Blocks(**{**asked["blocks"], "names": tuple(asked["blocks"]["names"])})
     values["asked"] = Statement(**asked)
     values["guards"] = tuple(Guard(**guard) for guard in values["guards"])
     values["settings"] = tuple(
@@ -252,8 +255,12 @@ def make_spec(
     at_give_up: Mapping[str, float] | None = None,
     order: str = "asked",
     title: str = "",
+    walk: Sequence[int] | None = None,
 ) -> StudySpec:
-    """Check everything, and settle what follows from what is known of the noise."""
+    """Check everything, and settle what follows from what is known of the noise.
+
+    walk: the blocks in the order in which arms visit them. None: it is drawn from the seed.
+    """
     columns = list(dict.fromkeys([metric.name for metric in asked.metrics] + [guard.metric for guard in guards]))
     for name in columns:
         checks.name("name of a metric of a study", name)
@@ -293,7 +300,10 @@ def make_spec(
         order=order,
         shares=SHARES["practical" if asked.goal == "practical" else "front", bool(guards)],
         title=title,
+        walk=_walk(asked.blocks, seed) if walk is None else tuple(walk),
     )
+    if asked.blocks is not None and guards:
+        raise NotSupported("guards of a study whose options are measured on the same blocks are not there yet")
     share = dict(spec.shares)["verdicts"]
     state, _ = record.start(settings, setup_of(asked, settings, share=share))  # refused now, not at an ask
     kernels = record.kernels_of(state)
@@ -302,6 +312,13 @@ def make_spec(
     if spec.silence is not None and None in spec.silence[: len(asked.metrics)] and not kernels.accepts.missing:
         raise NotSupported(f"at_give_up of a study with algorithm {record.name!r} must have every metric")
     return spec
+
+
+def _walk(blocks: Blocks | None, seed: int) -> tuple[int, ...]:
+    """Draw the order in which all arms visit the blocks: that of a list of files or prompts is not random."""
+    if blocks is None:
+        return ()
+    return tuple(np.random.default_rng([seed, len(blocks.names)]).permutation(len(blocks.names)).tolist())
 
 
 def _give_up(give_up: float | str | None, lease: float) -> float | None:

@@ -35,10 +35,11 @@ MOST_LOG = 700.0
 
 @dataclass(frozen=True)
 class Trial:
-    """One measurement to make: its number, to tell the outcome by, and the arm to measure."""
+    """One measurement to make: its number, to tell the outcome by, the arm to measure, and on which block."""
 
     number: int
     arm: str
+    block: str | None = field(default=None, kw_only=True)  # None: the study has no blocks
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,13 @@ class Standing:
             "spent": self.spent,
             **said,
             "open_trials": [
-                {"trial": trial.number, "option": trial.arm, "asked_at": trial.asked_at, "overdue": trial.overdue}
+                {
+                    "trial": trial.number,
+                    "option": trial.arm,
+                    **({} if trial.block is None else {"block": trial.block}),
+                    "asked_at": trial.asked_at,
+                    "overdue": trial.overdue,
+                }
                 for trial in self.open
             ],
             "withdrawn": [vars(each) for each in self.withdrawn],
@@ -225,7 +232,8 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
         budget=replica.spec.budget,
         spent=replica.spent,
         open=tuple(
-            OpenTrial(number, replica.arms[lease.arm], lease.at, lease.over) for number, lease in replica.open.items()
+            OpenTrial(number, replica.arms[lease.arm], lease.at, lease.over, block=replica.block_called(lease.position))
+            for number, lease in replica.open.items()
         ),
         withdrawn=tuple(
             Withdrawn(replica.arms[arm], each.kind, each.reason) for arm, each in replica.withdrawn.items()

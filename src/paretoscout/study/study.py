@@ -14,10 +14,10 @@ from .. import checks
 from ..algorithms.contract import Settings
 from ..defaults import DELTA, STORAGE
 from ..diagnostics import Concern, examine
-from ..errors import Conflict, InvalidInput, NameTaken, NotSupported, UnknownName, UnreadableFile
+from ..errors import Conflict, InvalidInput, NameTaken, NothingToAsk, NotSupported, UnknownName, UnreadableFile
 from ..frames import Columns, frame_of
 from ..shown import counted
-from ..statement import Eps, Metric, Statement
+from ..statement import Blocks, Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .encoding import encode
@@ -70,6 +70,11 @@ class Study:
     order: "asked": outcomes count in the order in which they were asked for; those that come early wait. "told": you
         declare that the duration of a measurement has nothing to do with its outcome, and nothing waits.
     title: the question that the study answers.
+    blocks: what every option is measured on, such as prompts or files: their names, or a frame with a column of names
+        ("block", or the first one). A trial then names a block, and options are compared on the same blocks. See
+        docs/blocks.md.
+    target: with blocks, what the answer is about. "list": these blocks, each measured once. "population": all there
+        could be, of which these were drawn at random.
     clock: returns the time in seconds, for tests. None: the clock of the storage.
     worker: who asks and tells here, kept with each event. None: the name of the machine and the number of the process.
 
@@ -104,6 +109,8 @@ class Study:
         at_give_up: Mapping[str, float] | None = None,
         order: str = "asked",
         title: str = "",
+        blocks: Any = None,
+        target: str = "list",
         clock: Callable[[], float] | None = None,
         worker: str | None = None,
     ) -> None:
@@ -132,6 +139,7 @@ class Study:
                 goal=self._goal_there(storage) if goal is None else goal,
                 delta=delta,
                 budget=budget,
+                blocks=_blocks(blocks, target),
             )
             spec = make_spec(
                 asked,
@@ -248,14 +256,16 @@ class Study:
                     self._check_may_ask(replica, bool(events))
                     events.append(replica.ask(now, chosen))
             except NotSupported as problem:
-                if events:
+                if events and not isinstance(problem, NothingToAsk):
                     raise
-                refused = problem  # what lapsed has lapsed all the same, and may have decided everything
+                refused = (
+                    None if events else problem
+                )  # what lapsed has lapsed all the same, and may have decided everything
             writer.append(events)
             self.log.settle(writer, replica, before)
         if refused is not None:
             raise refused
-        trials = [Trial(event.number, event.body["arm"]) for event in events]
+        trials = [Trial(event.number, event.body["arm"], block=event.body.get("block")) for event in events]
         return trials[0] if n is None else trials
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
@@ -295,7 +305,8 @@ class Study:
     ) -> Standing:
         """Ask, measure and tell until every arm has its verdict or the budget is spent; return the standing.
 
-        measure: a function of the name of an arm that returns {metric: number}. workers: so many measurements at the
+        measure: a function of the name of an arm (in a study with blocks: of an arm and a block) that returns {metric:
+        number}. workers: so many measurements at the
         same time, in threads. trials, timeout: begin no more after so many measurements, or seconds. callback(study,
         trial, outcome): is called after each. catch: exceptions of `measure` that only mean that this measurement
         failed, so it is made again later. Any other one ends the run; what was told is kept.
@@ -316,7 +327,14 @@ class Study:
             elif self._tells(number):
                 raise Conflict(f"trial {number} was told already: it did not fail")
 
-    def tell_frame(self, frame: Any, arm: str = "arm", trial: str | None = None, time: str | None = None) -> int:
+    def tell_frame(
+        self,
+        frame: Any,
+        arm: str = "arm",
+        trial: str | None = None,
+        time: str | None = None,
+        block: str = "block",
+    ) -> int:
         """Take in many outcomes at once, all of them or, if a row is wrong, none; return how many were new.
 
         frame: a table with a column for each metric; cells may be empty.
@@ -326,6 +344,8 @@ class Study:
         row is in the table, must not depend on the outcome of that row. `verdicts()` says so.
         time: a column of numbers that gives the order in which rows count. None: the order is drawn from the seed,
         because a table may be sorted by outcome. Rows are judged after the last one only.
+        block: in a study with blocks, the column that names the block. A row counts when its arm was measured on all
+        blocks that are visited before; a cell that is there already keeps its outcome.
         """
         columns = Columns(frame, "this table")
         cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
@@ -350,7 +370,8 @@ class Study:
         with self.log.writing() as (writer, replica):
             self.log.expire(writer, replica)
             tells: dict[int, tuple[int, list[float | None]]] = {}
-            history: list[tuple[str, list[float | None]]] = []
+            history: list[tuple[str, str | None, list[float | None]]] = []
+            on = self._blocks_of(columns, block, numbers, order)
             self._rows.check_table(rows, replica.accepts, called)
             for k, (number, name, row) in enumerate(zip(numbers, names, rows, strict=True)):
                 if number is not None:
@@ -364,7 +385,7 @@ class Study:
                 elif name not in replica.index:
                     raise UnknownName(f"arm in {called(k)}:", name, replica.arms)
                 else:
-                    history.append((name, row))
+                    history.append((name, on[k], row))
             if history and not replica.accepts.unasked:
                 raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
             new = 0
@@ -375,13 +396,28 @@ class Study:
                     new += 1
             for start in range(0, len(history), ROWS_PER_EVENT):
                 chunk = history[start : start + ROWS_PER_EVENT]
-                body: dict[str, Any] = {"arms": [name for name, _ in chunk], "values": [row for _, row in chunk]}
+                body: dict[str, Any] = {"arms": [name for name, *_ in chunk], "values": [row for *_, row in chunk]}
+                if self.spec.walk:
+                    body["blocks"] = [where for _, where, _ in chunk]
                 if time is not None:
                     body["in_order"] = True
                 if start + ROWS_PER_EVENT < len(history):
                     body["more"] = True
                 self.log.append(writer, replica, self.log.event(replica, "data", None, body))
             return new + len(history)
+
+    def _blocks_of(
+        self, columns: Columns, block: str, numbers: Sequence[float | None], order: Sequence[int]
+    ) -> list[str | None]:
+        """Return on which block each row was measured, in a study with blocks; rows of trials need not say it."""
+        blocks = self.spec.asked.blocks
+        if blocks is None or (block not in columns.names and None not in numbers):
+            return [None] * columns.n_rows
+        named, known = columns.labels(block), set(blocks.names)
+        for row, name in enumerate(named):
+            if name not in known:
+                raise UnknownName(f"block in {columns.row(row)}:", name, blocks.names)
+        return [named[row] for row in order]
 
     # What is known
 
@@ -519,7 +555,10 @@ class Study:
     def open(self) -> list[Trial]:
         """Trials that were asked and are neither told nor void, oldest first."""
         with self.log.reading() as replica:
-            return [Trial(number, replica.arms[lease.arm]) for number, lease in replica.open.items()]
+            return [
+                Trial(number, replica.arms[lease.arm], block=replica.block_called(lease.position))
+                for number, lease in replica.open.items()
+            ]
 
     def counts(self) -> dict[str, int]:
         """Return how many trials were asked, told, are open and are void, how many rows were imported.
@@ -550,30 +589,39 @@ class Study:
 
     def observations(self) -> Iterator[tuple[int | None, str, list[float | None], float]]:
         """Yield all outcomes in the order they came in: trial (None: imported), arm, values, time."""
-        parts: dict[int | None, tuple[str, list[float | None], float]] = {}
+        for trial, arm, _, values, at in self.measurements():
+            yield trial, arm, values, at
+
+    def measurements(self) -> Iterator[tuple[int | None, str, str | None, list[float | None], float]]:
+        """Yield what `observations` does, with the block after the arm; None: the study has no blocks."""
+        parts: dict[int | None, tuple[str, str | None, list[float | None], float]] = {}
         for event in self.storage.events(self.name, kinds=("tell", "data")):
             if event.kind == "tell":
-                told = parts.pop(event.trial)[1] if event.trial in parts else None
-                outcome = event.body["arm"], completed(told, event.body["values"]), event.at
+                told = parts.pop(event.trial)[2] if event.trial in parts else None
+                values = completed(told, event.body["values"])
+                outcome = event.body["arm"], event.body.get("block"), values, event.at
                 if event.body.get("more"):
                     parts[event.trial] = outcome
                 else:
                     yield event.trial, *outcome
             else:
-                for name, row in zip(event.body["arms"], event.body["values"], strict=True):
-                    yield None, name, list(row), event.at
+                blocks = event.body.get("blocks", [None] * len(event.body["arms"]))
+                for name, block, row in zip(event.body["arms"], blocks, event.body["values"], strict=True):
+                    yield None, name, block, list(row), event.at
         for trial, outcome in parts.items():
             yield trial, *outcome
 
     def to_frame(self, package: str | None = None) -> Any:
         """Return all outcomes as a frame of pandas, polars or pyarrow; the first that is installed, unless named."""
-        rows = list(self.observations())
+        rows = list(self.measurements())
         columns: dict[str, list[Any]] = {
             "trial": [trial for trial, *_ in rows],
             "arm": [name for _, name, *_ in rows],
         }
+        if self.spec.walk:
+            columns["block"] = [block for _, _, block, *_ in rows]
         for position, name in enumerate(self.spec.columns):
-            columns[name] = [values[position] for _, _, values, _ in rows]
+            columns[name] = [values[position] for *_, values, _ in rows]
         columns["at"] = [at for *_, at in rows]
         return frame_of(columns, package)
 
@@ -675,7 +723,7 @@ class Study:
     ) -> Event | None:
         """Return the event of a tell; None: it was told before, with the same values. What is not given is to come."""
         lease = replica.open.get(number)
-        arm = replica.arms[lease.arm] if lease else self._asked_arm(number, where)
+        arm = replica.arms[lease.arm] if lease else str(self._asked_of(number, where)["arm"])
         told = replica.parts.get(number)
         for event in [] if lease else self._tells(number):
             told = completed(told, event.body["values"])
@@ -690,6 +738,8 @@ class Study:
             return None
         self._rows.check(row, f"{where}outcome of trial {number}", replica.accepts, whole, more)
         body: dict[str, Any] = {"arm": arm, "values": row}
+        if self.spec.walk:
+            body["block"] = replica.block_called(lease.position) if lease else self._asked_of(number)["block"]
         if more:
             body["more"] = True
         if below:
@@ -700,16 +750,16 @@ class Study:
         """Return the events that told a trial."""
         return [event for event in self.log.of_trial(number) if event.kind == "tell"]
 
-    def _asked_arm(self, number: int, where: str = "") -> str:
-        """Return the arm of a trial that was asked."""
+    def _asked_of(self, number: int, where: str = "") -> dict[str, Any]:
+        """Return what was asked with a trial: its arm, and its block."""
         for event in self.log.of_trial(number, where):
             if event.kind == "ask":
-                return str(event.body["arm"])
+                return event.body
         raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
 
     def _check_arm(self, number: int, arm: str, replica: Replica, where: str) -> None:
         lease = replica.open.get(number)
-        asked = replica.arms[lease.arm] if lease else self._asked_arm(number, f"{where}: ")
+        asked = replica.arms[lease.arm] if lease else str(self._asked_of(number, f"{where}: ")["arm"])
         if asked != arm:
             raise InvalidInput(f"{where} says arm {arm!r}, but trial {number} is of {asked!r}")
 
@@ -745,6 +795,24 @@ def _arms(
         return names, (), None, costs
     features, rows = encode(columns, contexts)
     return names, features, rows, costs
+
+
+def _blocks(blocks: Any, target: str) -> Blocks | None:
+    """Return blocks, however they are stated."""
+    if blocks is None:
+        if target != "list":
+            raise InvalidInput(f"target of a study must be left out where it has no blocks, got {target!r}")
+        return None
+    if isinstance(blocks, Mapping) or hasattr(blocks, "columns"):
+        columns = Columns(blocks, "the frame of blocks")
+        names = columns.labels("block" if "block" in columns.names else columns.names[0])
+    elif isinstance(blocks, (str, set, frozenset)) or not isinstance(blocks, Iterable):
+        raise InvalidInput(f"blocks of a study must be a list of names or a frame, got {blocks!r}")
+    else:
+        names = [str(block) if isinstance(block, (int, str, np.integer)) else block for block in blocks]
+    if not names:
+        raise InvalidInput("blocks of a study must be at least 3, got none")
+    return Blocks(tuple(names), target)
 
 
 def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:

@@ -1,8 +1,9 @@
 """Scout: measure the most ambiguous pair, decide by e-values that hold at all times and under any sampling rule.
 
 Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are four
-kinds of state: `blocks.py` compares arms on the same blocks; of the others `tabular.py` judges each arm by its own samples, and may be guided by contexts (`guide.py`); `linear.py`
-uses contexts that explain the means, `robust.py` both, for contexts that explain only part.
+kinds of state: `tabular.py` judges each arm by its own samples, and may be guided by contexts (`guide.py`); `linear.py`
+uses contexts that explain the means, `robust.py` both, for contexts that explain only part; `blocks.py` compares arms
+that are measured on the same blocks.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
     """Fix the scales before the data, and start with every arm undecided."""
     K, L, n_blocks = setup.n_arms, setup.n_metrics, int(setup.n_blocks or 0)
     caution = caution or (CAUTION_IN_ROUNDS if setup.passing else CAUTION)
-    rhos: FloatArray = caution * 8.0 ** np.arange(1 + max(0, int(math.log(LARGEST_SCALE / caution, 8))))
+    n_scales = 1 + max(0, int(math.log(LARGEST_SCALE / caution, 8)))
+    rhos = np.array([caution * 8.0**r for r in range(n_scales)])
     spans = np.full(L, np.inf) if setup.spans is None else setup.spans
     bounded = np.isfinite(spans)
     n_pilots = 0 if setup.passing else 1
