@@ -64,10 +64,11 @@ ROUNDING = 1e-12
 class Concern:
     """Something that the guarantee does not allow for, seen in the values of one metric."""
 
-    kind: str  # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied"
+    kind: str  # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied", "few blocks"
     metric: str
     options: tuple[str, ...]  # of which it was seen, the clearest first; none: of all options together
     figures: dict[str, float]  # what was measured, of the first option or of all together
+    blocks: tuple[str, ...] = ()  # that carry the difference of the first option to its rival, of "few blocks"
 
     @property
     def text(self) -> str:
@@ -83,6 +84,7 @@ class Concern:
             "metric": self.metric,
             "options": list(self.options),
             "figures": dict(self.figures),
+            **({"blocks": list(self.blocks)} if self.blocks else {}),
             "text": self.text,
         }
 
@@ -95,6 +97,15 @@ class Concern:
 
     def _said(self) -> str:
         saw = self.figures
+        if self.kind == "few blocks":
+            left = saw["of"] - saw["blocks"]
+            all_of_them = f"measure the other {left:,.0f} blocks, too" if left > 0 else "take more blocks"
+            return (
+                f"{len(self.blocks)} of {saw['blocks']:,.0f} blocks ({', '.join(self.blocks)}) make up "
+                f"{saw['spread']:.0%} of how much differences vary. If such blocks are rare, those that were not seen "
+                f"yet may change the verdict: {all_of_them}; or say how far options can be apart (--ratio "
+                f"{self.metric}=NUMBER, --bounds); or ask for more caution (--algorithm scout:caution=256)."
+            )
         n = f"{saw['values']:,.0f} values"
         natural = saw.get("lowest", -1.0) >= 0.0 and saw.get("highest", 2.0) <= 1.0
         bounds = f"--bounds {self.metric}={'0,1' if natural else 'LOW,HIGH'}"

@@ -187,6 +187,42 @@ class Columns:
         """Which row of what, for a message."""
         return f"{self.at(row)} of {self.where}"
 
+    def cells(
+        self,
+        labels: Sequence[str],
+        blocks: Sequence[str],
+        arms: Sequence[str],
+        named: Sequence[str],
+        relative: Mapping[str, bool],
+    ) -> FloatArray:
+        """Return what was measured of each arm on each block: (arms, blocks, columns), the mean of repeats, or NaN.
+
+        labels, blocks: of each row. arms, named: all there are, in their order. relative: of each column, whether it is
+        compared by ratios; then means are geometric, and numbers must be above 0.
+        """
+        arm_at, block_at = {name: k for k, name in enumerate(arms)}, {name: b for b, name in enumerate(named)}
+        of_arm, of_block = np.array([arm_at[name] for name in labels]), np.array([block_at[name] for name in blocks])
+        values = np.full((len(arms), len(named), len(relative)), np.nan)
+        for position, (name, by_ratios) in enumerate(relative.items()):
+            given = np.array(self.numbers_or_none(name), float)
+            there = ~np.isnan(given)
+            if by_ratios and (given[there] <= 0).any():
+                row = int(np.flatnonzero(there & (given <= 0))[0])
+                raise InvalidInput(
+                    f"{name!r} in {self.row(row)} ({labels[row]} on {blocks[row]}) must be above 0 to be compared in "
+                    f"percent, got {given[row]:g}"
+                )
+            total, n = np.zeros(values.shape[:2]), np.zeros(values.shape[:2])
+            where = of_arm[there], of_block[there]
+            np.add.at(total, where, np.log(given[there]) if by_ratios else given[there])
+            np.add.at(n, where, 1)
+            mean = total / np.maximum(n, 1)
+            # one number stays what it is, to the last digit
+            once = np.full(values.shape[:2], np.nan)
+            once[where] = given[there]
+            values[:, :, position] = np.where(n > 1, np.exp(mean) if by_ratios else mean, once)
+        return values
+
     def with_columns(self, columns: Mapping[str, list[Any]]) -> Mapping[str, Any]:
         """Return other columns of the same rows, which are called the same."""
         return columns if self.lines is None else CSVTable(columns, self.where, self.lines)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ class Guarantee:
         else:
             parts = " and ".join(f"{amount} of {metric}" for metric, amount in self.tolerated)
             upto = f", up to {parts}" if parts else ""
+        if self.probability == 1.0:
+            return f"{self.promise} for certain{upto} ({assumed})"
         return f"{self.promise} with probability {100 * self.probability:.10g}%{upto} ({assumed})"
 
     @property
@@ -83,6 +86,15 @@ def guarantee_of(asked: Statement, algorithm: Algorithm, settings: Settings, ass
     if record.guarantees:
         return Guarantee(asked.goal, 1.0 - asked.delta, tolerated, assumed)
     return Guarantee(asked.goal, None, tolerated, assumed, KINDS[record.kind].format(name=record.name))
+
+
+def for_certain(guarantee: Guarantee, asked: Statement, notes: Sequence[str] = ()) -> Guarantee:
+    """Return what is promised where every option was measured on the whole list that the answer is about."""
+    n = 0 if asked.blocks is None else len(asked.blocks.names)
+    measured = f"all options were measured on all {n} blocks of the list: no probability is involved"
+    relative = [metric.name for metric in asked.metrics if metric.relative]
+    means = [f"geometric means of {', '.join(relative)} over the blocks"] if relative else []
+    return replace(guarantee, probability=1.0, assumptions=(measured, *means, *notes))
 
 
 def any_tolerance(asked: Statement) -> bool:

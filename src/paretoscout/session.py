@@ -141,12 +141,15 @@ class Session:
         if self.kernels.after_looking:
             self.state.era[0] = era
 
-    def add(self, arm: int, outcome: Any, observed: Any = None) -> None:
-        """Take in a measurement that was not asked for."""
+    def add(self, arm: int, outcome: Any, observed: Any = None, block: int | None = None) -> None:
+        """Take in a measurement that was not asked for. block: where blocks pass, on which one it was made."""
         self._require("unasked", "data it did not ask for")
         arm = self._arm(arm)
         values, mask = self._checked_outcome(outcome, observed)
-        self._update(arm, np.zeros(self.kernels.ticket_size), values, mask)
+        ticket = np.zeros(self.kernels.ticket_size)
+        if block is not None:
+            ticket[:] = checks.whole("block", block, least=0, most=len(self.state.outcomes) - 1) + 1.0
+        self._update(arm, ticket, values, mask)
 
     def add_many(self, arms: IntArray, outcomes: FloatArray, observed: BoolArray) -> None:
         """Take in many measurements that were not asked for, one after the other: (n,), (n, L) and (n, L).

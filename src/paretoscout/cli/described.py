@@ -34,8 +34,10 @@ KEYS = (
     "order",
     "goal",
     "budget",
+    "blocks",
+    "target",
 )
-METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale")
+METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale", "ratio")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -51,6 +53,8 @@ def read(path: Path) -> dict[str, Any]:
         "metrics": metrics,
         "algorithm": _algorithm(given.pop("algorithm", "scout"), noise_given, path),
     }
+    if isinstance(given.get("blocks"), str):
+        given["blocks"] = values.names_in(path.parent / given["blocks"])
     for key in ("contexts", "guards"):
         settings[key] = _list(given.pop(key, []), f"{key} of {path}")
     if "lease" in given:

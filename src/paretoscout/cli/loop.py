@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,10 +18,11 @@ from .options import alone, load, study_options
 from .progress import ProgressLines
 from .study import outcome_of
 
-PLACE = "{arm}"
+#: What may stand in a command: the name of the option, and of the block.
+PLACE, BLOCK = "{arm}", "{block}"
 #: What looks like a placeholder; braces that are doubled are braces.
 PLACES = re.compile(r"(?<![{$])\{(\w+)\}(?!\})")
-FILLED = re.compile(r"\{(\{\w+\})\}|\{arm\}")
+FILLED = re.compile(r"\{(\{\w+\})\}|\{(arm|block)\}")
 
 
 class MeasurementFailed(InvalidInput):
@@ -41,6 +43,8 @@ def run(
 ) -> None:
     """Run COMMAND for each measurement that the study asks for; {arm} in it is the name of the option.
 
+    In a study with blocks {block} is the name of the block, which is also in the variable PARETOSCOUT_BLOCK.
+
     \b
     paretoscout create --arm small --arm large -m quality:max -m cost:min --eps quality=0.02 --eps cost=0.1
     paretoscout run './measure {arm}' --workers 4
@@ -53,12 +57,12 @@ def run(
     """  # noqa: D301 - click wants the character itself
     from . import show
 
-    words = _words(command)
     study = load(storage, name)
+    words = _words(command, (PLACE, BLOCK) if study.spec.walk else (PLACE,))
     if (lonely := alone(study)) is not None:
         raise InvalidInput(lonely)
     standing = study.run(
-        lambda arm: measured(words, arm),
+        lambda arm, block=None: measured(words, arm, block),
         workers=workers,
         trials=trials,
         timeout=None if timeout is None else seconds("--timeout", timeout),
@@ -72,7 +76,7 @@ def run(
     sys.exit(0 if standing.done else Exit.UNDECIDED)
 
 
-def _words(command: str) -> list[str]:
+def _words(command: str, places: Sequence[str]) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as problem:
@@ -80,21 +84,21 @@ def _words(command: str) -> list[str]:
     if not words:
         raise InvalidInput("COMMAND must not be empty")
     for name in PLACES.findall(command):
-        if name != PLACE[1:-1]:
+        if f"{{{name}}}" not in places:
+            also = f", and {BLOCK}, that of the block" if BLOCK in places else ""
             raise InvalidInput(
-                f"COMMAND must have no placeholder but {PLACE}, the name of the option, got {{{name}}} in {command!r}; "
-                f"for the braces themselves write {{{{{name}}}}}"
+                f"COMMAND must have no placeholder but {PLACE}, the name of the option{also}, got {{{name}}} in "
+                f"{command!r}; for the braces themselves write {{{{{name}}}}}"
             )
     return words
 
 
-def measured(words: list[str], arm: str) -> dict[str, Any]:
+def measured(words: list[str], arm: str, block: str | None = None) -> dict[str, Any]:
     """Return the outcome of one measurement."""
-    argv = [_filled(word, arm) for word in words]
+    argv = [_filled(word, arm, block) for word in words]
+    about = {"PARETOSCOUT_ARM": arm, **({} if block is None else {"PARETOSCOUT_BLOCK": block})}
     try:
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=False, env={**os.environ, "PARETOSCOUT_ARM": arm}
-        )
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, **about})
     except OSError as problem:
         raise MeasurementFailed(f"{argv[0]!r} cannot be run: {problem.strerror}") from None
     said = done.stderr.strip()[-300:]
@@ -108,10 +112,13 @@ def measured(words: list[str], arm: str) -> dict[str, Any]:
     return outcome_of(lines[-1], f"what {shlex.join(argv)} printed")
 
 
-def _filled(word: str, arm: str) -> str:
-    """Return a word of the command with the name of the option in it.
+def _filled(word: str, arm: str, block: str | None = None) -> str:
+    """Return a word of the command with the name of the option in it, and of the block.
 
     >>> _filled("{arm}.json", "a"), _filled("{{print}}", "a"), _filled("${HOME}", "a")
     ('a.json', '{print}', '${HOME}')
+    >>> _filled("{arm}/{block}", "a", "b")
+    'a/b'
     """
-    return FILLED.sub(lambda found: found[1] or arm, word)
+    named = {"arm": arm, "block": block or ""}
+    return FILLED.sub(lambda found: found[1] or named[found[2]], word)

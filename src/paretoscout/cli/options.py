@@ -105,6 +105,14 @@ _OF_METRICS = {
         metavar="METRIC=log",
         help="Compare a metric above 0 by ratios of geometric means, not by differences of means.",
     ),
+    "ratios": click.option(
+        "--ratio",
+        "ratios",
+        multiple=True,
+        metavar="METRIC=NUMBER",
+        help="On no block is an option more than so many times another; for metrics in percent. [default: unknown, and "
+        "differences are normal]",
+    ),
     "metrics": click.option(
         "-m",
         "--metric",
@@ -132,6 +140,25 @@ def some_metric_options(*names: str) -> Callable[[F], F]:
     return add
 
 
+def block_option(command: Any) -> Any:
+    """On what rows were measured."""
+    return click.option(
+        "--block",
+        metavar="COLUMN",
+        help="Which column says on what an option was measured (a prompt, a file): options are compared on the same.",
+    )(command)
+
+
+def population_option(command: Any) -> Any:
+    """What an answer on blocks is about."""
+    return click.option(
+        "--population",
+        "target",
+        flag_value="population",
+        help="The answer is about all blocks there could be, of which these were drawn. [default: about these]",
+    )(command)
+
+
 def goal_option(default: str | None, shown: str | bool = True) -> Callable[[F], F]:
     """What is asked for."""
     return click.option(
@@ -146,7 +173,7 @@ def goal_option(default: str | None, shown: str | bool = True) -> Callable[[F], 
 
 def measured(what: dict[str, Any]) -> dict[str, Any]:
     """Return what `metric_options` were given, as `Study` and `analyze` take it."""
-    stated = {name: what[name] for name in ("eps", "units", "bounds", "exact", "scales")}
+    stated = {name: what[name] for name in ("eps", "units", "bounds", "exact", "scales", "ratios")}
     metrics = values.metrics(what["metrics"], **stated)
     sigma = values.numbers("--sigma", what["sigma"])
     return {

@@ -52,7 +52,7 @@ def answer(screen: Console, table: VerdictTable, study: Study, ahead: Remaining 
     """Say in one line what came out, and what it takes to decide what is undecided: the last line that is printed."""
     wants = ""
     if "undecided" in table.verdicts:
-        wants = f"{ahead.more} would decide it" if ahead is not None and ahead.high else ""
+        wants = f"{ahead.more} would decide it" if ahead is not None and ahead.high and not study.stuck else ""
         if (larger := study.with_larger_eps()) is not None:
             said(screen, larger_eps(larger))
     said(screen, sentence(table, ahead=wants))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +21,19 @@ from ..errors import InvalidInput
 from ..shown import cell, counted, line, markdown, markdown_table
 from . import values
 from .conventions import Exit
-from .options import JSON_HELP, alone, goal_option, load, measured, metric_options, study_options, time_option, waiting
+from .options import (
+    JSON_HELP,
+    alone,
+    block_option,
+    goal_option,
+    load,
+    measured,
+    metric_options,
+    population_option,
+    study_options,
+    time_option,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -29,6 +42,8 @@ if TYPE_CHECKING:
     from ..verdicts import VerdictTable
 
 WATCH_SECONDS = 2.0
+#: How many orders of a whole table are tried, to say how few of its measurements would have done.
+ORDERS_TRIED = 10
 #: Of more options than this the first that were withdrawn are shown.
 MOST_WITHDRAWN = 10
 FORMATS = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
@@ -301,16 +316,23 @@ def _time(at: float) -> str:
 def _csv(study: Study) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "arm", *map(cell, study.spec.columns), "at"])
-    for trial, arm, row, at in study.observations():
-        writer.writerow([trial, cell(arm), *row, _time(at)])
+    blocks = ["block"] if study.spec.walk else []
+    writer.writerow(["trial", "arm", *blocks, *map(cell, study.spec.columns), "at"])
+    for trial, arm, block, row, at in study.measurements():
+        writer.writerow([trial, cell(arm), *([cell(block or "")] if blocks else []), *row, _time(at)])
     return text.getvalue()
 
 
 def _json(study: Study) -> str:
     rows = [
-        {"trial": trial, "arm": arm, "values": dict(zip(study.spec.columns, row, strict=True)), "at": _time(at)}
-        for trial, arm, row, at in study.observations()
+        {
+            "trial": trial,
+            "arm": arm,
+            **({} if block is None else {"block": block}),
+            "values": dict(zip(study.spec.columns, row, strict=True)),
+            "at": _time(at),
+        }
+        for trial, arm, block, row, at in study.measurements()
     ]
     return json.dumps(rows, indent=2, allow_nan=False) + "\n"
 
@@ -349,6 +371,8 @@ def _markdown(study: Study) -> str:
     help="The table has a row for each number: which column names the metric, which has the number.",
 )
 @time_option
+@block_option
+@population_option
 @click.option("--seed", default=0, show_default=True, help="Of the order in which rows are taken.")
 @click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
@@ -370,7 +394,7 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, every
     check_columns_named(file, what)
     if out is not None:
         show.writable(out)
-    how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed")}}
+    how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed", "block", "target")}}
     with at_work(lambda: f"analyze {file}"):
         study = study_of_table(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
     table, screen = study.verdicts(), show.console()
@@ -383,7 +407,30 @@ def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, every
         click.echo(line(f"picture: {out}"), err=as_json)
     if not as_json:
         show.answer(screen, table, study, study.remaining() if _all_measured(table) else None)
+        if table.guarantee.probability == 1.0:
+            screen.print(_would_have_done(read_csv(file), what, study, table), highlight=False, soft_wrap=True)
     sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
+
+
+def _would_have_done(frame: Any, what: dict[str, Any], study: Study, table: VerdictTable) -> str:
+    """Say how many measurements of a whole table would have done, if they had been asked for one by one."""
+    from .. import problems
+    from ..simulation.replicates import simulate
+
+    problem = problems.table(frame, what["arm"], study.spec.metrics, block=what["block"], name="table")
+    result = simulate(
+        problem,
+        study.spec.algorithm_settings(),
+        delta=study.spec.delta,
+        goal=study.spec.asked.goal,
+        replicates=ORDERS_TRIED,
+    )
+    n, whole = statistics.median(result.samples.tolist()), int(table.counts.sum())
+    return (
+        f"One by one, as paretoscout create --blocks and ask would have them, about {n:,.0f} of these {whole:,} "
+        f"measurements ({n / whole:.0%}) would have done, with probability {1 - study.spec.delta:.10g} "
+        f"(median of {ORDERS_TRIED} random orders)."
+    )
 
 
 def check_columns_named(file: str | Path, what: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from .options import (
     load,
     measured,
     metric_options,
+    population_option,
     study_options,
     time_option,
     waiting,
@@ -86,6 +87,13 @@ NOT_MEASURED = "none"
     help="Largest norm of the model's parameters, in units of eps. [default: unknown]",
 )
 @click.option("--title", default="", metavar="QUESTION", help="The question that the study answers.")
+@click.option(
+    "--blocks",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="What every option is measured on, such as prompts: one in each line, or the first column of a CSV file.",
+)
+@population_option
 @study_options
 @click.pass_context
 def create(
@@ -99,11 +107,12 @@ def create(
     \b
     paretoscout create --arm small --arm large -m quality:max -m cost:min --eps quality=0.02 --eps cost=0.1
     paretoscout create arms.csv -m quality -m latency:min --eps latency=2% --guard 'latency <= 200'
+    paretoscout create --arm gpt-a --arm gpt-b --blocks prompts.txt -m win:max --bounds win=0,1 -m length:min
     paretoscout create study.yaml
 
     A YAML file has the keys arms, metrics, and if need be name, title, contexts, model, theta_max, cost, sigma, guards,
-    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget. Making the same study again changes
-    nothing.
+    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget, blocks, target. Making the same study
+    again changes nothing.
     """  # noqa: D301 - click wants the character itself
     from ..study import Study
     from .described import read
@@ -128,6 +137,8 @@ def create(
             "give_up": values.give_up(what["give_up"]),
             "at_give_up": _silence(what["at_give_up"]),
             "goal": values.goal(what["goal"]),
+            "blocks": None if what["blocks"] is None else values.names_in(what["blocks"]),
+            "target": what["target"] or "list",
             **{key: what[key] for key in ("seed", "budget", "order", "model", "theta_max", "title")},
         }
     study = Study(**settings, storage=storage, name=name)
@@ -136,9 +147,8 @@ def create(
     if (lonely := alone(study)) is not None:
         click.echo(line(f"  {lonely}"))
     named = "" if name == "study" else f" --name {shlex.quote(name)}"
-    click.echo(
-        f"next: paretoscout run{named} './measure {{arm}}'; or ask{named}, and tell{named} TRIAL METRIC=VALUE ..."
-    )
+    command = "'./measure {arm} {block}'" if study.spec.walk else "'./measure {arm}'"
+    click.echo(f"next: paretoscout run{named} {command}; or ask{named}, and tell{named} TRIAL METRIC=VALUE ...")
 
 
 def _silence(texts: Sequence[str]) -> dict[str, Any] | None:
@@ -191,6 +201,7 @@ def _cost(texts: Sequence[str], arms: Any) -> Any:
 def _about(study: Study) -> list[str]:
     """What was made, in words."""
     from ..guarantee import difference
+    from ..study.blocks import SHORT_LIST
 
     spec = study.spec
     lines = [f"study {study.name!r} in {_where(study)}: {counted(len(spec.arms), 'option')}, delta {spec.delta:g}"]
@@ -205,7 +216,11 @@ def _about(study: Study) -> list[str]:
         )
         if sigma is None and metric.bounds is not None:
             known = f"from {metric.bounds[0]:g} to {metric.bounds[1]:g}{unit}"
-        if sigma is None and metric.bounds is None and not metric.exact:
+        if spec.asked.blocks is not None and metric.bounds is None:
+            known = "differences on a block taken as normal"
+            if metric.ratio is not None:
+                known = f"no option more than {metric.ratio:g} times another on a block"
+        elif sigma is None and metric.bounds is None and not metric.exact:
             known += f", taken as normal (a rate, a score or a count? --bounds {metric.name}=LOW,HIGH)"
         small = difference(metric.tolerance, metric)
         ratios = "; geometric means are compared" if metric.relative else ""
@@ -223,6 +238,12 @@ def _about(study: Study) -> list[str]:
     if spec.asked.cost is not None:
         costs = spec.asked.cost
         lines.append(f"  cost of a measurement: from {costs.min():g} to {costs.max():g}")
+    blocks = spec.asked.blocks
+    if blocks is not None:
+        about = "these" if blocks.listed else "the population that they come from"
+        lines.append(f"  {len(blocks.names):,} blocks, in an order drawn at random; the answer is about {about}")
+        if blocks.listed and len(blocks.names) <= SHORT_LIST:
+            lines.append("  so few blocks are soon measured: all options on all of them leave nothing to chance")
     if spec.budget is not None:
         lines.append(f"  budget: {counted(spec.budget, 'measurement')}")
     return lines
@@ -241,6 +262,8 @@ def _where(study: Study) -> str:
 def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> None:
     """Print which options to measure next: the number of the trial, a tab, the option; a line for each.
 
+    In a study with blocks another tab follows, and the block on which to measure it.
+
     A loop that measures until all is decided, in batches of 8, where ./measure prints METRIC=VALUE for each metric:
 
     \b
@@ -257,17 +280,23 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
     try:
         trials = study.ask(count, arm)
     except NotSupported:
-        if arm is not None or not (study.done or study.exhausted):
+        if arm is not None or not (study.done or study.exhausted or (study.stuck and study.spec.walk)):
             raise
     if (held := waiting(study)) is not None:
         click.echo(line(held), err=True)
     if as_json:
-        click.echo(json.dumps([{"trial": trial.number, "arm": trial.arm} for trial in trials], indent=2))
+        asked: list[dict[str, Any]] = [
+            {"trial": trial.number, "arm": trial.arm, **({} if trial.block is None else {"block": trial.block})}
+            for trial in trials
+        ]
+        click.echo(json.dumps(asked, indent=2))
     else:
         for trial in trials:
-            click.echo(f"{trial.number}\t{line(trial.arm)}")
+            on = "" if trial.block is None else f"\t{line(trial.block)}"
+            click.echo(f"{trial.number}\t{line(trial.arm)}{on}")
     if not trials:
-        click.echo("every option has its verdict" if study.done else "the budget is spent", err=True)
+        why = "the budget is spent" if study.exhausted else "the list of blocks is too short to tell more"
+        click.echo("every option has its verdict" if study.done else why, err=True)
         sys.exit(Exit.NOTHING_LEFT if study.done else Exit.UNDECIDED)
 
 
@@ -360,6 +389,7 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
             row = outcome_of(text, where)
             trial = _trial(row.pop("trial", None))
             row.pop("arm", None)
+            row.pop("block", None)
         else:
             first, *rest = text.split(maxsplit=1)
             trial, outcome = _trial(first), rest[0] if rest else ""
@@ -384,9 +414,14 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
 @click.option("--arm", default="arm", show_default=True, metavar="COLUMN", help="Which column names the option.")
 @click.option("--trial", metavar="COLUMN", help="Which column has the number of the trial, where there was one.")
 @time_option
+@click.option(
+    "--block", default="block", show_default=True, metavar="COLUMN", help="In a study with blocks, which names them."
+)
 @click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
 @study_options
-def import_(file: Path, arm: str, trial: str | None, time: str | None, as_json: bool, storage: str, name: str) -> None:
+def import_(
+    file: Path, arm: str, trial: str | None, time: str | None, block: str, as_json: bool, storage: str, name: str
+) -> None:
     """Take in the measurements in FILE (- for standard input): a row for each, a column for each metric.
 
     Cells may be empty. Rows with a trial count once, however often they are imported; rows without one count each
@@ -398,8 +433,9 @@ def import_(file: Path, arm: str, trial: str | None, time: str | None, as_json: 
     study = load(storage, name)
     frame = _table(file)
     with at_work(lambda: f"import {file}"):
-        new = study.tell_frame(frame, arm=arm, trial=trial, time=time)
-    ignored = [column for column in frame if column not in (arm, trial, time, *study.spec.columns)]
+        new = study.tell_frame(frame, arm=arm, trial=trial, time=time, block=block)
+    known = (arm, trial, time, block if study.spec.walk else None, *study.spec.columns)
+    ignored = [column for column in frame if column not in known]
     rows = len(next(iter(frame.values())))
     if as_json:
         click.echo(json.dumps({"rows": rows, "new": new, "ignored": ignored, "done": study.done}))

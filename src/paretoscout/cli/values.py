@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, UnknownName
@@ -74,8 +75,9 @@ def metrics(
     bounds: Sequence[str] = (),
     exact: Sequence[str] = (),
     scales: Sequence[str] = (),
+    ratios: Sequence[str] = (),
 ) -> list[Metric]:
-    """Return the metrics that are written as -m, --eps, --unit, --bounds, --exact and --scale."""
+    """Return the metrics that are written as -m, --eps, --unit, --bounds, --exact, --scale and --ratio."""
     from ..statement import Metric
 
     stated = [Metric(*direction_of(text)) for text in texts]
@@ -88,7 +90,10 @@ def metrics(
         "bounds": {name: _two(name, text) for name, text in pairs("--bounds", bounds, "METRIC=LOW,HIGH").items()},
         "exact": dict.fromkeys(exact, True),
         "scale": pairs("--scale", scales, "METRIC=log"),
+        "ratio": numbers("--ratio", ratios) or {},
     }
+    if not isinstance(more["ratio"], Mapping):
+        raise InvalidInput(f"--ratio must be written METRIC=NUMBER, got {ratios[0]!r}")
     names = [metric.name for metric in stated]
     for field, given in more.items():
         for name in given:
@@ -98,6 +103,21 @@ def metrics(
         replace(metric, **{field: given[metric.name] for field, given in more.items() if metric.name in given})
         for metric in stated
     ]
+
+
+def names_in(path: Path) -> Any:
+    """Read the names of blocks: a text file has one in each line, a CSV or .jsonl file a column of them."""
+    from ..frames import READERS
+
+    if path.suffix.lower() in READERS:
+        return READERS[path.suffix.lower()](path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise InvalidInput(f"blocks must be in a file that can be read, got {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} must be text in UTF-8, a block in each line") from None
+    return [text.strip() for text in lines if text.strip()]
 
 
 def _two(name: str, text: str) -> tuple[float, float]:

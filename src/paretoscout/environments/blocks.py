@@ -38,7 +38,11 @@ def draw(environment: BlockEnvironment, arm: int, rng: np.random.Generator, outc
     """Copy the row of the arm on its next block."""
     n = environment.visits[arm]
     listed = environment.order.shape[0] > 0
-    block = environment.order[n] if listed else drawn(environment.key[0], n, environment.rows.shape[1])
+    block = (
+        environment.order[min(n, environment.order.shape[0] - 1)]
+        if listed
+        else drawn(environment.key[0], n, environment.rows.shape[1])
+    )
     environment.visits[arm] += 1
     for metric in range(outcome.shape[0]):
         outcome[metric] = environment.rows[arm, block, metric]

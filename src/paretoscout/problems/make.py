@@ -239,7 +239,7 @@ def _with_blocks(
     """Return a problem in which every arm has one row for each block."""
     checks.one_of(f"holes of problem {name!r}", holes, ("refuse", "drop"))
     arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
-    values = cells(columns, labels, blocks, arms, named, metrics)
+    values = columns.cells(labels, blocks, arms, named, {metric.name: metric.relative for metric in metrics})
     missing = np.isnan(values).any(axis=2)
     if missing.any() and holes == "refuse":
         k, b = (int(place) for place in np.argwhere(missing)[0])
@@ -251,8 +251,6 @@ def _with_blocks(
     whole: BoolArray = ~np.any(missing, axis=0)
     values = values[:, whole]
     named = tuple(block for block, kept in zip(named, whole.tolist(), strict=True) if kept)
-    for position, metric in enumerate(metrics):
-        values[:, :, position] = metric.natural(values[:, :, position])
     return _problem(
         name,
         means_of_rows(tuple(values), metrics),
@@ -262,35 +260,6 @@ def _with_blocks(
         metrics=tuple(metrics),
         blocks=Blocks(named, target),
     )
-
-
-def cells(
-    columns: Columns,
-    labels: Sequence[str],
-    blocks: Sequence[str],
-    arms: Sequence[str],
-    named: Sequence[str],
-    metrics: Sequence[Metric],
-) -> FloatArray:
-    """Return what was measured of each arm on each block, as it is compared: (K, N, L), the mean of repeats, or NaN."""
-    arm_at, block_at = {name: k for k, name in enumerate(arms)}, {name: b for b, name in enumerate(named)}
-    rows = np.array([arm_at[label] for label in labels]), np.array([block_at[block] for block in blocks])
-    values = np.full((len(arms), len(named), len(metrics)), np.nan)
-    for position, metric in enumerate(metrics):
-        given = np.array(columns.numbers_or_none(metric.name), float)
-        there = ~np.isnan(given)
-        if metric.relative and (given[there] <= 0).any():
-            row = int(np.flatnonzero(there & (given <= 0))[0])
-            raise InvalidInput(
-                f"{metric.name!r} in {columns.row(row)} ({labels[row]} on {blocks[row]}) must be above 0 to be "
-                f"compared in percent, got {given[row]:g}"
-            )
-        where = rows[0][there], rows[1][there]
-        total, n = np.zeros(values.shape[:2]), np.zeros(values.shape[:2])
-        np.add.at(total, where, metric.compared(given[there]))
-        np.add.at(n, where, 1)
-        values[:, :, position] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-    return values
 
 
 def _problem(

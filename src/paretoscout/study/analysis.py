@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ..algorithms.contract import Settings
 from ..defaults import DELTA
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
+from ..kernels.arrays import BoolArray
 from ..kernels.evidence import FEW_VALUES
 from ..shown import counted
-from ..statement import Metric
+from ..statement import Blocks, Metric, Statement
 from ..verdicts import VerdictTable
-from .spec import Guard, guards_of, metrics_of, sigma_of
+from .spec import Guard, arm_names, guards_of, metrics_of, sigma_of
 from .study import Study
 
 #: In a table of fewer rows than this nobody can tell that a metric has few values.
@@ -36,6 +40,8 @@ def analyze(
     value: str | None = None,
     time: str | None = None,
     seed: int = 0,
+    block: str | None = None,
+    target: str | None = None,
 ) -> VerdictTable:
     """Return which options are proven to be on the front, which to be dominated, and by whom.
 
@@ -44,6 +50,10 @@ def analyze(
     with the number.
     arm: the column that names the option.
     time: a column of numbers that gives the order of the rows. None: the order is drawn from the seed.
+    block: the column that says on what an option was measured: a prompt, a file. Options are then compared on the
+    blocks that both were measured on, and the mean of the rows of an option on a block is its outcome there.
+    target: with blocks, what the answer is about: "list" or "population", as in `Study`. None: the list, if each option
+    was measured on all blocks, or on the first ones in one order of all; else the population.
     The rest is as in `Study`.
 
     The guarantee holds however the rows were chosen, if nobody looked ahead at their outcomes. So you may add more rows
@@ -57,7 +67,17 @@ def analyze(
     """
     how: dict[str, Any] = {"delta": delta, "guards": guards, "algorithm": algorithm, "goal": goal, "seed": seed}
     told = study_of_table(
-        frame, arm, metrics, sigma=sigma, contexts=contexts, metric=metric, value=value, time=time, **how
+        frame,
+        arm,
+        metrics,
+        sigma=sigma,
+        contexts=contexts,
+        metric=metric,
+        value=value,
+        time=time,
+        block=block,
+        target=target,
+        **how,
     )
     return told.verdicts()
 
@@ -73,6 +93,8 @@ def study_of_table(
     metric: str | None = None,
     value: str | None = None,
     time: str | None = None,
+    block: str | None = None,
+    target: str | None = None,
     **how: Any,
 ) -> Study:
     """Return a study, in memory, that was told all rows of a table; see `analyze`. how: more for `Study`."""
@@ -100,6 +122,15 @@ def study_of_table(
             "option has nothing to be compared with"
         )
     known = sigma_of(sigma, names, len(stated))
+    if block is not None:
+        for what, given in (("sigma", sigma), ("guards", guards), ("contexts", contexts), ("time", time)):
+            if given is not None and len(given if isinstance(given, (tuple, list, dict)) else [given]):
+                raise InvalidInput(f"{what} of analyze must be left out where the table has blocks, got {given!r}")
+        wide = Columns(columns.with_columns({arm: labels, block: columns.labels(block), **cells}), columns.where)
+        bounded = tuple(_bounded(each, cells[each.name]) for each in stated)
+        return _study_of_blocks(wide, labels, wide.labels(block), bounded, target, **how)
+    if target is not None:
+        raise InvalidInput(f"target of analyze must go with block: the column that names it, got {target!r}")
     study = Study(
         arms,
         [_bounded(each, cells.get(each.name, [])) if known[k] is None else each for k, each in enumerate(stated)],
@@ -113,6 +144,67 @@ def study_of_table(
     rows = columns.with_columns({"": labels, **cells, **when})
     study.tell_frame(rows, arm="", time=None if time is None else " ")
     return study
+
+
+def _study_of_blocks(
+    columns: Columns,
+    labels: Sequence[str],
+    blocks: Sequence[str],
+    metrics: tuple[Metric, ...],
+    target: str | None,
+    *,
+    delta: float = DELTA,
+    goal: str | int = "practical",
+    **how: Any,
+) -> Study:
+    """Return a study that was told a table of options and blocks.
+
+    If each option has all blocks, nothing is left to chance. If the blocks of each are the first ones of one order
+    (those of a study that let options go early), that is the order. Else a pair is judged by the blocks of both, in the
+    order of the table.
+    """
+    how.pop("guards", None)
+    arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
+    values = columns.cells(labels, blocks, arms, named, {metric.name: metric.relative for metric in metrics})
+    there: BoolArray = ~np.any(np.isnan(values), axis=2)
+    by_size = there[np.argsort(there.sum(axis=1), kind="stable")]
+    nested = not (by_size[:-1] & ~by_size[1:]).any()
+    if target == "list" and not nested:
+        raise InvalidInput(
+            f"target of analyze must be 'population' for {columns.where}: the blocks of its options differ, and none "
+            "has those of all others, got 'list'"
+        )
+    asked = Statement(
+        arms=arm_names(arms),
+        metrics=metrics,
+        sigma=np.full(len(metrics), np.nan),
+        goal=goal,
+        delta=delta,
+        blocks=Blocks(named, target or ("list" if nested else "population"), passing=not nested),
+    )
+    if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
+        _check_repeats(columns, labels, blocks)
+    walk = None if there.all() else np.argsort(-there.sum(axis=0), kind="stable").tolist()
+    study = Study.of(asked, storage="memory", walk=walk if nested else range(len(named)), **how)
+    rows = np.argwhere(there)
+    table = {
+        "arm": [arms[k] for k, _ in rows],
+        "block": [named[b] for _, b in rows],
+        **{metric.name: values[there][:, position].tolist() for position, metric in enumerate(metrics)},
+    }
+    study.tell_frame(table)
+    return study
+
+
+def _check_repeats(columns: Columns, labels: Sequence[str], blocks: Sequence[str]) -> None:
+    """Refuse a table whose cells were measured more or less often: differences of their means are not alike."""
+    repeats = Counter(zip(labels, blocks, strict=True))
+    (most, often), (least, seldom) = repeats.most_common(1)[0], repeats.most_common()[-1]
+    if often != seldom:
+        raise InvalidInput(
+            f"{columns.where} must have every option equally often on each of its blocks, unless each has all blocks "
+            f"or its metrics have bounds; got {often} rows of {' on '.join(most)}, {seldom} of {' on '.join(least)}"
+        )
 
 
 def _wide(columns: Columns, names: Sequence[str], metric: str, value: str) -> dict[str, list[float | None]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..guarantee import amount
 from ..shown import counted
 from ..statement import Metric
+from .blocks import on_blocks
 from .forecast import about, remaining
 from .replica import Replica
 from .standing import Difference, Pair, Standing
@@ -52,9 +53,15 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     hinge = None if pair is None else _hinge(pair)
     expected = remaining(replica, 8).by_arm.get(arm) if verdict == "undecided" and not replica.stuck else None
     margins = {} if pair is None else {each.metric: each.value for each in pair.differences if each.value is not None}
-    leads = (
-        "" if pair is None else "; ".join(_lead(*each) for each in zip(pair.differences, table.metrics, strict=True))
-    )
+    leads, paired = "", rival is not None and replica.blocks is not None
+    if pair is not None:
+        named = zip(pair.differences, table.metrics, strict=True)
+        leads = "; ".join(_lead(*each, interval=paired) for each in named)
+    if rival is not None and paired:
+        both = on_blocks(replica, arm, rival)
+        metric = next(place for place, each in enumerate(table.metrics) if each.name == hinge)
+        most = f" ({', '.join(both.most(metric))} matter most to {hinge})" if both.blocks else ""
+        leads += f"; on the {counted(len(both.blocks), 'block')} of both{most}"
     measured = f"{arm} was measured {counted(samples, 'time')}."
     if verdict == "dominated":
         text = f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
@@ -70,14 +77,24 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     return Explanation(arm, verdict, rival, margins, hinge, samples, expected, text)
 
 
-def _lead(difference: Difference, metric: Metric) -> str:
+def _lead(difference: Difference, metric: Metric, interval: bool = False) -> str:
     if difference.value is None:
         return f"{metric.name} not measured"
-    by = abs(difference.value)
-    if difference.relative and difference.value < 0:
-        by = 1.0 / (1.0 + difference.value) - 1.0  # twice as long is worse by 100%, not by 50%
-    size = f"{100 * by:.3g}%" if difference.relative else amount(by, metric)
-    return f"{metric.name} {'better' if difference.value >= 0 else 'worse'} by {size}"
+    sign = 1.0 if difference.value >= 0 else -1.0
+    shown = _size(difference.value, sign, metric, difference.relative)
+    if interval and difference.low is not None and difference.high is not None and difference.low < difference.high:
+        low, high = sorted((difference.low, difference.high), key=lambda end: sign * end)
+        ends = [_size(end, sign, metric, difference.relative) for end in (low, high)]
+        shown += f" ({ends[0]} to {ends[1]})"
+    return f"{metric.name} {'better' if sign > 0 else 'worse'} by {shown}"
+
+
+def _size(value: float, sign: float, metric: Metric, relative: bool) -> str:
+    """Return how much better (sign 1) or worse (sign -1) something is."""
+    if not relative:
+        return amount(sign * value, metric)
+    # twice as long is worse by 100%, not by 50%
+    return f"{100 * (value if sign > 0 else 1.0 / (1.0 + value) - 1.0):.3g}%"
 
 
 def _hinge(pair: Pair) -> str | None:

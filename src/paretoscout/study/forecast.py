@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.states import copy_state
+from ..environments.blocks import BlockEnvironment
 from ..environments.gaussian import GaussianEnvironment
 from ..kernels.arrays import FloatArray
+from ..kernels.decisions import DOMINATED
 from ..simulation.play import PLAYED
 from ..simulation.run import Run
 from ..streams import environment_stream
@@ -58,23 +60,26 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         needs = {**dict.fromkeys(names, 0.0), **({} if replica.done else _for_guards(replica))}
         total = sum(needs.values())
         return Remaining(total, total, total, None if total else 0.0, needs)
-    L = len(replica.spec.metrics)
-    estimates, sigma, spread = known(replica)
+    if replica.used_up:
+        return Remaining(np.inf, np.inf, np.inf, None, dict.fromkeys(names, np.inf))
+    drawn = _of_blocks(replica) if replica.blocks is not None else _of_noise(replica)
     needed: list[float] = []
     uniform: list[float] = []
     pulls = np.zeros(len(names))
     before = replica.session.verdicts().counts[there]
     for number in range(replicates):
         rng = environment_stream(seed, number)
-        environment = GaussianEnvironment(estimates + spread * rng.standard_normal((len(estimates), L)), sigma)
+        environment = drawn(rng)
         future = _future(replica, environment, np.random.default_rng([1, number]), environment_stream(1, number))
         needed.append(_play(future, future.advance, deadline))
         pulls += replica.session.kernels.verdicts(future.state, future.constants).counts[there] - before
-        if replica.accepts.unasked and (time.monotonic() < deadline or not uniform):
+        if replica.accepts.unasked and replica.blocks is None and (time.monotonic() < deadline or not uniform):
             future = _future(replica, environment, rng, environment_stream(2, number))
             uniform.append(_play(future, future.advance_in_turn, deadline))
         if time.monotonic() > deadline:
             break
+    if replica.blocks is not None and replica.session.setup.listed:  # whoever measures all in turn measures all
+        uniform = [float(len(replica.blocks) * len(there) - before.sum())]
     low, middle, high = (float(np.quantile(needed, q, method="nearest")) for q in (0.1, 0.5, 0.9))
     pulls *= middle / pulls.sum() if np.isfinite(middle) else 1.0 / len(needed)
     return Remaining(
@@ -84,6 +89,22 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         float(np.quantile(uniform, 0.5, method="nearest")) if uniform else None,
         dict(zip(names, pulls.tolist(), strict=True)),
     )
+
+
+def _of_noise(replica: Replica) -> Callable[[np.random.Generator], Any]:
+    """Return what draws an environment: means around the estimates."""
+    estimates, sigma, spread = known(replica)
+    return lambda rng: GaussianEnvironment(estimates + spread * rng.standard_normal(estimates.shape), sigma)
+
+
+def _of_blocks(replica: Replica) -> Callable[[np.random.Generator], Any]:
+    """Return what draws an environment: blocks to come are like some that all who stand were measured on."""
+    state = replica.session.state
+    stands = replica.places[state.status[replica.places] != DOMINATED]
+    alike = max(1, int(state.visited[stands].min(initial=len(state.outcomes))))
+    rows = np.nan_to_num(state.outcomes[:alike].transpose(1, 0, 2), nan=0.0)
+    n = len(replica.blocks or ())
+    return lambda rng: BlockEnvironment(rows, rng.integers(0, alike, n), np.zeros(1, np.uint64), state.visited.copy())
 
 
 def _future(replica: Replica, environment: Any, *streams: np.random.Generator) -> Run:

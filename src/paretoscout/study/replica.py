@@ -40,7 +40,7 @@ from ..algorithms.registry import get
 from ..diagnostics import FEWEST
 from ..errors import NothingToAsk, NotSupported, UnreadableFile
 from ..files import pack, unpack
-from ..guarantee import NORMAL, assumptions, guarantee_of
+from ..guarantee import NORMAL, assumptions, for_certain, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT, UNDECIDED
 from ..kernels.dispatch import Held
@@ -138,6 +138,7 @@ class Replica:
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
         self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
         self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
+        self.certain = False  # all is measured, and was judged by that
         self.cells: dict[tuple[int, int], tuple[int, list[float | None]]] = {}  # imported: arm, block; event, values
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
@@ -218,7 +219,11 @@ class Replica:
     @property
     def used_up(self) -> bool:
         """Whether blocks are too few to decide all: more of them would tell, but there are none."""
-        if self.blocks is None or self.decided or not self.session.done or self._hopeless:
+        if self.blocks is None or self.decided or self._hopeless:
+            return False
+        if self.session.setup.passing:
+            return True
+        if not self.session.done:
             return False
         return not (self.open or self.again) and (self.judge is None or self._in_doubt() is None)
 
@@ -406,10 +411,13 @@ class Replica:
             record = record.without_guarantee("none: it cannot keep guards by the present rules")
         assumed = (*assumptions(asked, self.session.kernels, settings, self.session.setup), *self._notes())
         basis = self.session.kernels.basis
+        guarantee = guarantee_of(asked, record, settings, assumed)
+        if self.certain:
+            guarantee = for_certain(guarantee, asked, self._notes())
         table = VerdictTable.of(
             self.session.verdicts(),
             asked,
-            guarantee_of(asked, record, settings, assumed),
+            guarantee,
             None if basis is None else basis(self.session.state),
         )
         if len(self.places) < len(table.arms):
@@ -437,7 +445,10 @@ class Replica:
         unknown = [name for name, sigma in zip(self.columns[L:], spec.sigma[L:], strict=True) if sigma is None]
         if unknown:
             notes.append(f"{', '.join(unknown)}: {NORMAL}")
-        if self.imported:
+        blocks = spec.asked.blocks
+        if blocks is not None and blocks.passing:
+            notes.append("which option was measured on which block has nothing to do with the outcomes")
+        elif self.imported and not self.certain:
             notes.append(f"{counted(self.imported, 'imported row')}, chosen without looking ahead at their outcomes")
         if self.late_arms > np.count_nonzero(self.looked):
             notes.append("options added without looking at outcomes")
@@ -805,13 +816,25 @@ class Replica:
             arms = sorted({arm for arm, _ in self.cells} | {waits.arms[0] for waits in self.waiting.values()})
         else:
             arms = [self.index[event.body["arm"]]] if "arm" in event.body else []
+        if self.spec.asked.blocks is not None and self.spec.asked.blocks.passing:
+            for arm, position in sorted(self.cells, key=lambda cell: cell[::-1]):
+                self._count_cell(arm, self.cells.pop((arm, position))[1], position)
+            arms = []
         for arm in arms:
             while (outcome := self._of_next_block(arm)) is not None:
                 self._count_cell(arm, outcome)
             self._pass_over(arm)
-        if table and self.keeps_shares:
-            self.session.judge_again()  # a table is judged after its last row only
-        return table
+        whole = self._all_measured and not self.certain
+        if table or whole:
+            self.session.judge_again()  # a table is judged after its last row only; and in the end all is known
+        self.certain = self.certain or whole
+        return table or whole
+
+    @property
+    def _all_measured(self) -> bool:
+        """Whether every arm that is there was measured on the whole list that the answer is about."""
+        n = self.session.setup.n_blocks
+        return self.session.setup.listed and bool((self.session.state.pulls[self.places] == n).all())
 
     def _of_next_block(self, arm: int) -> list[float | None] | None:
         """Return the outcome of an arm on its next block, if it is known by now: that of the first attempt."""
@@ -833,14 +856,17 @@ class Replica:
         self.late += len(told) - 1
         return told[min(told)]
 
-    def _count_cell(self, arm: int, values: list[float | None]) -> None:
-        """Count the outcome of an arm on its next block as evidence."""
+    def _count_cell(self, arm: int, values: list[float | None], passed: int | None = None) -> None:
+        """Count the outcome of an arm on its next block as evidence; or on one that passed."""
         place = int(self.place[arm])
         row = as_array([values])
         self.counted.add(arm)
         self.rows += 1
         self.tally.add(arm, self._compared(row)[0].tolist())
         (outcome,), (observed,) = self._for_session(row)
+        if passed is not None:
+            self.session.add(place, outcome, observed, passed)
+            return
         block = float(self.session.state.visited[place] + 1)
         for question in self.session.open.values() if self.session.pending[place] else ():
             if question.arm == place and question.ticket[0] == block:
@@ -957,6 +983,7 @@ class Replica:
         self.counted.update(arm for arm in range(len(self.arms)) if arm not in self.withdrawn)  # judged again
         if self.keeps_shares and len(back) == len(added):  # all have their place
             self._index()
+            self.certain = False
             for arm in [*left, *back]:
                 self.session.set_presence(arm, self._presence(arm))
             self.session.judge_again()
@@ -1006,6 +1033,7 @@ class Replica:
         self._start()
         if measured is not None:
             self._feed_blocks(measured, places)
+            self.certain = False
             return
         for number, outcomes in sorted(self._measured(history(event.number)).items()):
             if number not in self.waiting:
@@ -1075,6 +1103,7 @@ class Replica:
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
             "parts": list(self.parts.items()),
+            "certain": self.certain,
             "cells": [(*cell, *known) for cell, known in self.cells.items()],
             "judge": None if self.judge is None else self.judge.header(),
             **{name: getattr(self, name) for name in COUNTERS},
@@ -1103,6 +1132,7 @@ class Replica:
         replica.open = OrderedDict((number, Lease(*rest)) for number, *rest in header["open"])
         replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
         replica.parts = dict(map(tuple, header["parts"]))
+        replica.certain = header.get("certain", False)
         replica.cells = {(arm, block): (number, row) for arm, block, number, row in header.get("cells", ())}
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
         for name in COUNTERS:

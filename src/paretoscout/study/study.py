@@ -20,6 +20,7 @@ from ..shown import counted
 from ..statement import Blocks, Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
+from .blocks import few_carry
 from .encoding import encode
 from .explanation import Explanation, explanation
 from .forecast import Remaining, remaining
@@ -490,6 +491,8 @@ class Study:
 
     def _examined(self, replica: Replica) -> tuple[Concern, ...]:
         """Look for what the guarantee does not allow for, in what was measured of late."""
+        if replica.blocks is not None:  # what blocks have in common is no noise
+            return few_carry(replica)
         rows: list[tuple[int, int, list[float | None]]] = []  # the order of asking, or of telling; arm; values
         ordered = True
         after = max(-1, replica.look - EXAMINED_EVENTS)
@@ -811,7 +814,7 @@ def _blocks(blocks: Any, target: str) -> Blocks | None:
     else:
         names = [str(block) if isinstance(block, (int, str, np.integer)) else block for block in blocks]
     if not names:
-        raise InvalidInput("blocks of a study must be at least 3, got none")
+        raise InvalidInput("blocks of a study must be at least 4, got none")
     return Blocks(tuple(names), target)
 
 

@@ -4,8 +4,8 @@ All arms walk the blocks in one order, drawn before anything was measured. The n
 n-th block. Those that are still in question are measured block by block, so a pair has seen the same blocks, and what
 these have in common cancels out. `kernels/paired.py` has the evidence, `docs/blocks.md` the proof.
 
-The first block is a pilot: it settles who may spend how much, and is no evidence of a population. Of a list it is
-known: the rest is a list of its own, of which it says what the mean must be.
+The first two blocks are pilots: they settle who may spend how much, and are no evidence of a population. Of a list they
+are known: the rest is a list of its own, of which they say what the mean must be.
 """
 
 from __future__ import annotations
@@ -30,22 +30,26 @@ from ...kernels.paired import (
 )
 from ..contract import RESERVE, Accepts, Kernels, Setup
 
-#: Rates of the bets for outcomes with bounds, evenly weighted.
-RATES = tuple(0.8 / 2.0**r for r in range(8))
-#: The scales of the mixture are `caution` and each next eight times that, up to this.
-LARGEST_SCALE = 1024.0
+#: Rates of the bets for outcomes with bounds, evenly weighted: of a population, without end, as many as this; of a list
+#: from the largest down to the square root of FAINTEST / N, each less than RATE_STEP times the next.
+LARGEST_RATE, N_RATES, RATE_STEP, FAINTEST = 0.8, 8, 1.7, 100.0
+#: The scales of the mixture are `caution` and each next eight times that, up to this. In a list of N blocks the first
+#: has N / (N + SHORT) of the weight: where a list is short, small effects tell.
+LARGEST_SCALE, SHORT = 1024.0, 50.0
+#: So many blocks are for the pilots.
+PILOTS = 2
 #: Unless told otherwise: blocks that last, such as prompts, of which few may carry all; and rounds, which are alike.
 CAUTION, CAUTION_IN_ROUNDS = 64.0, 16.0
 #: So much of what an arm may spend is shared out evenly among its rivals; the rest by the pilots.
 EVEN = 0.2
-#: A rival that leads in the pilots by this share of their deviation is e times as likely to be the better one.
-TEMPERATURE = 0.25
 #: An arm has to be escaped with this share of what its rival may spend; a doubtful one with what is left.
 TO_ESCAPE = 1.0 - RESERVE
 
 #: Differences of two arms that are tested: nothing, eps behind, half of eps ahead; each in both directions.
 LEVEL, BEHIND, AHEAD = 0, 1, 2
 N_SHIFTS = 3
+#: Why an arm is wanted.
+AS_A_RIVAL, UNDECIDED_ITSELF = 1, 2
 #: Sums over a whole list are equal up to this share of them.
 ROUNDING = 1e-12
 #: Where there is no evidence, how far off it is goes up to this; squares below TINY count as that.
@@ -105,19 +109,20 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
     rhos = np.array([caution * 8.0**r for r in range(n_scales)])
     spans = np.full(L, np.inf) if setup.spans is None else setup.spans
     bounded = np.isfinite(spans)
-    n_pilots = 0 if setup.passing else 1
+    n_list = float(n_blocks) if setup.listed else np.inf
+    rates = rates_of(n_list)
     constants = BlockConstants(
         eps=setup.eps.copy(),
-        n_list=float(n_blocks) if setup.listed else np.inf,
+        n_list=n_list,
         n_blocks=n_blocks or 2**53,
-        n_pilots=n_pilots,
+        n_pilots=0 if setup.passing else PILOTS,
         passing=setup.passing,
         spans=np.where(bounded, spans, 1.0),
         betting=np.where(bounded, np.cumsum(bounded) - 1, -1),
         rhos=rhos,
-        log_rhos=np.full(len(rhos), -math.log(len(rhos))),
-        rates=np.array(RATES),
-        log_rates=np.full(len(RATES), -math.log(len(RATES))),
+        log_rhos=np.log(weights_of(len(rhos), n_list)),
+        rates=rates,
+        log_rates=np.full(len(rates), -math.log(len(rates))),
         delta=setup.delta,
         entered=setup.entered.copy(),
         shares=setup.shares,
@@ -133,7 +138,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         counts=np.zeros((K, K), np.int64),
         means=np.zeros((K, K, L)),
         squares=np.zeros((K, K, L)),
-        wealth=np.zeros((K, K, int(bounded.sum()), 2 * N_SHIFTS, len(RATES))),
+        wealth=np.zeros((K, K, int(bounded.sum()), 2 * N_SHIFTS, len(rates))),
         beats=np.full((K, K), -np.inf),
         escapes=np.full((K, K), -np.inf),
         shown=np.zeros((K, K, L), np.int8),
@@ -150,6 +155,21 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         ticket=np.zeros(1),
     )
     return state, constants
+
+
+def rates_of(n_list: float) -> FloatArray:
+    """Return the rates of bets: small differences need small ones, and a list is too short for the smallest."""
+    if n_list == np.inf:
+        return np.array([LARGEST_RATE / 2.0**r for r in range(N_RATES)])
+    least = min(math.sqrt(FAINTEST / n_list), 0.5 * LARGEST_RATE)
+    n = max(2, math.ceil(math.log(LARGEST_RATE / least) / math.log(RATE_STEP)) + 1)
+    return np.geomspace(LARGEST_RATE, least, n)
+
+
+def weights_of(n_scales: int, n_list: float) -> FloatArray:
+    """Return the weights of the scales of the mixture; those of a population are even."""
+    first = 1.0 / n_scales if n_list == np.inf or n_scales == 1 else n_list / (n_list + SHORT)
+    return np.array([first, *((1.0 - first) / (n_scales - 1) for _ in range(n_scales - 1))])
 
 
 def reserve(state: BlockState, rounds: int) -> BlockState:
@@ -342,18 +362,11 @@ def settle_shares(state: BlockState, constants: BlockConstants) -> None:
     n_first = 0
     for k in range(K):
         n_first += constants.entered[k] == 0
-    spread = state.ticket  # of one metric at a time
     for k in range(K):
         for j in range(K):
             if j != k:
                 state.log_against[k, j] = math.log(constants.shares[j])
-    if n_first < 2:
-        return
-    for k in range(K):
-        if constants.entered[k] == 0:
-            for j in range(K):
-                if j != k and constants.entered[j] == 0:
-                    state.beats[k, j] = np.inf if constants.n_pilots > 0 else 0.0  # by how much j leads
+                state.beats[k, j] = np.inf if constants.n_pilots > 0 else 0.0  # by how much j leads
     for metric in range(L if constants.n_pilots > 0 else 0):
         mean, n, square = 0.0, 0.0, 0.0
         for k in range(K):
@@ -362,29 +375,44 @@ def settle_shares(state: BlockState, constants: BlockConstants) -> None:
                 n += 1.0
                 square += (value - mean) * (value - mean) * (n - 1.0) / n
                 mean += (value - mean) / n
-        spread[0] = TEMPERATURE * math.sqrt(square / max(n, 1.0))
+        spread = math.sqrt(square / max(n, 1.0))
         for k in range(K):
             for j in range(K):
-                if j != k and constants.entered[k] == 0 and constants.entered[j] == 0:
-                    lead = pilot_of(state, constants, j, metric) - pilot_of(state, constants, k, metric)
-                    if lead != lead:
-                        lead = 0.0
-                    state.beats[k, j] = min(state.beats[k, j], lead / spread[0] if spread[0] > 0.0 else 0.0)
+                lead = pilot_of(state, constants, j, metric) - pilot_of(state, constants, k, metric)
+                known = lead == lead and spread > 0.0
+                state.beats[k, j] = min(state.beats[k, j], lead / spread if known else 0.0)
     for k in range(K):
-        if constants.entered[k] != 0:
-            continue
-        most, total = -np.inf, 0.0
-        for j in range(K):
-            if j != k and constants.entered[j] == 0:
-                most = max(most, state.beats[k, j])
-        for j in range(K):
-            if j != k and constants.entered[j] == 0:
-                total += math.exp(state.beats[k, j] - most)
-        for j in range(K):
-            if j != k and constants.entered[j] == 0:
-                by_pilot = math.exp(state.beats[k, j] - most) / total
-                share = EVEN / (n_first - 1) + (1.0 - EVEN) * by_pilot
-                state.log_against[k, j] = math.log((1.0 - RESERVE) * share)
+        if constants.entered[k] == 0 and n_first > 1:
+            rank_rivals(state, constants, k)
+            for rank in range(1, n_first):
+                by_pilot = n_first / (n_first - 1.0) / (rank * (rank + 1.0))
+                share = EVEN / (n_first - 1.0) + (1.0 - EVEN) * by_pilot
+                state.log_against[k, state.best[rank - 1]] = math.log((1.0 - RESERVE) * share)
+
+
+@kernel
+def rank_rivals(state: BlockState, constants: BlockConstants, k: int) -> None:
+    """Write the rivals of an arm that were there at the beginning into `best`, by their leads: the largest first."""
+    n = 0
+    for j in range(state.pulls.shape[0]):
+        if j != k and constants.entered[j] == 0:
+            state.best[n] = j
+            n += 1
+    step = n // 2
+    while step > 0:  # Shell's sort
+        for i in range(step, n):
+            moved, place = state.best[i], i
+            while place >= step and comes_before(state, k, moved, state.best[place - step]):
+                state.best[place] = state.best[place - step]
+                place -= step
+            state.best[place] = moved
+        step //= 2
+
+
+@kernel
+def comes_before(state: BlockState, k: int, i: int, j: int) -> bool:
+    """Whether rival i leads arm k by more than rival j; the first named, if they lead alike."""
+    return state.beats[k, i] > state.beats[k, j] or (state.beats[k, i] == state.beats[k, j] and i < j)
 
 
 # Verdicts
@@ -495,6 +523,7 @@ def judge_again(state: BlockState, constants: BlockConstants) -> None:
     K = state.pulls.shape[0]
     for k in range(K):
         state.status[k], state.beaten_by[k], state.best[k], state.worst[k] = UNDECIDED, -1, -1, -1
+    state.shown[:] = 0
     if state.ready[0] == 0:
         return
     for i in range(K):
@@ -520,15 +549,18 @@ def judge_again(state: BlockState, constants: BlockConstants) -> None:
 
 @kernel
 def mark_wanted(state: BlockState) -> None:
-    """Mark the undecided arms, and those on whom their verdicts hang."""
+    """Mark the undecided arms, and of each the rival on whom the nearer verdict hangs."""
     state.wanted[:] = 0
     for k in range(state.pulls.shape[0]):
         if state.status[k] == UNDECIDED and is_there(state.presence[k]):
-            state.wanted[k] = 1
-            if state.best[k] >= 0:
-                state.wanted[state.best[k]] = 1
-            if state.worst[k] >= 0:
-                state.wanted[state.worst[k]] = 1
+            state.wanted[k] = UNDECIDED_ITSELF
+            best, worst = state.best[k], state.worst[k]
+            rival = worst
+            if best >= 0 and worst >= 0:
+                lacks_to_escape = state.escapes[k, worst] - needed_to_escape(state, k, worst)
+                rival = best if state.beats[k, best] - state.thresholds[k] >= lacks_to_escape else worst
+            if rival >= 0:
+                state.wanted[rival] = max(state.wanted[rival], AS_A_RIVAL)
 
 
 @kernel
@@ -537,25 +569,32 @@ def choose(
 ) -> tuple[int, FloatArray]:
     """Ask for the arm that has visited the fewest blocks, of those on which anything hangs: all in step.
 
-    Then the cheapest, and then any one of them. -1: all that is left is being measured.
+    Of these an undecided one, then the cheapest, and then any. Where all they need is being measured: any that stands.
     """
     K = state.pulls.shape[0]
     mark_wanted(state)
     chosen, first = -1, int(rng.random() * K)
-    for wanted in range(2):
-        for turn in range(K):
-            k = (first + turn) % K
-            block = state.visited[k] + pending[k]
-            if block >= constants.n_blocks or not is_there(state.presence[k]):
-                continue
-            if state.wanted[k] == 1 if wanted == 0 else state.status[k] != DOMINATED:
-                at = -1 if chosen < 0 else state.visited[chosen] + pending[chosen]
-                if chosen < 0 or block < at or (block == at and constants.cost[k] < constants.cost[chosen]):
-                    chosen = k
-        if chosen >= 0:
-            break
+    for turn in range(K):
+        k = (first + turn) % K
+        left = state.visited[k] + pending[k] < constants.n_blocks
+        stands = is_there(state.presence[k]) and state.status[k] != DOMINATED
+        if left and stands and (chosen < 0 or is_rather(state, constants, pending, k, chosen)):
+            chosen = k
     state.ticket[0] = 0.0 if chosen < 0 else state.visited[chosen] + pending[chosen] + 1
     return chosen, state.ticket
+
+
+@kernel
+def is_rather(state: BlockState, constants: BlockConstants, pending: IntArray, k: int, j: int) -> bool:
+    """Whether arm k is to be measured rather than arm j."""
+    if (state.wanted[k] > 0) != (state.wanted[j] > 0):
+        return state.wanted[k] > 0
+    of_k, of_j = state.visited[k] + pending[k], state.visited[j] + pending[j]
+    if of_k != of_j:
+        return of_k < of_j
+    if state.wanted[k] != state.wanted[j]:
+        return state.wanted[k] > state.wanted[j]
+    return constants.cost[k] < constants.cost[j]
 
 
 @kernel
