@@ -411,7 +411,7 @@ def rank_rivals(state: BlockState, constants: BlockConstants, k: int) -> None:
 
 @kernel
 def comes_before(state: BlockState, k: int, i: int, j: int) -> bool:
-    """Whether rival i leads arm k by more than rival j; the first named, if they lead alike."""
+    """Whether rival i beats arm k more clearly than rival j; the first named, if they do alike."""
     return state.beats[k, i] > state.beats[k, j] or (state.beats[k, i] == state.beats[k, j] and i < j)
 
 
@@ -451,11 +451,12 @@ def note_change(state: BlockState, k: int, j: int) -> None:
     if best < 0 or worst < 0 or best == j or worst == j:
         look(state, k)
         return
-    if is_there(state.presence[j]) and state.beats[k, j] > state.beats[k, best]:
+    if is_there(state.presence[j]) and comes_before(state, k, j, best):
         state.best[k] = j
     if must_be_escaped(state, k, j):
         lacks = state.escapes[k, j] - needed_to_escape(state, k, j)
-        if lacks < state.escapes[k, worst] - needed_to_escape(state, k, worst):
+        least = state.escapes[k, worst] - needed_to_escape(state, k, worst)
+        if lacks < least or (lacks == least and j < worst):
             state.worst[k] = j
 
 
