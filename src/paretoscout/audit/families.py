@@ -254,8 +254,8 @@ def replayed() -> Iterator[Case]:
     yield _told("compressors", load("compressors"), None)
     for title, name, eps in (
         ("SW-LLVM", "sw-llvm", 0.06),
-        ("xz over many inputs", "xz", 0.3),
-        ("poppler over many inputs", "poppler", 0.3),
+        ("xz over many inputs", "xz-replayed", 0.3),
+        ("poppler over many inputs", "poppler-replayed", 0.3),
     ):
         try:
             problem = load(name)

@@ -2,14 +2,15 @@
 
 A file is parsed, never run. Where a table has one value per design, noise is simulated: normal, a tenth of the metric's
 standard deviation over the designs. Where rows are replayed, sigma is a sub-Gaussian scale of every arm's rows
-(2 log E exp(s X) <= s^2 sigma^2 for all s), so that what is promised for such a sigma holds on them.
+(2 log E exp(s X) <= s^2 sigma^2 for all s), so that what is promised for such a sigma holds on them. Where every
+arm was measured on the same inputs, these are blocks, and nothing is said of the noise.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import resources
@@ -30,6 +31,7 @@ _DATA = resources.files("paretoscout.problems") / "data"
 _SIMULATED = "normal, simulated: the table has one value per design; sigma a tenth of the deviation over the designs"
 _REPLAYED = "recorded rows, drawn at random; sigma"
 _PROVEN = "sigma: a sub-Gaussian scale of every option's rows"
+_ON_BLOCKS = "one outcome for each option and block, measured once; blocks come in random order"
 
 
 def _numbers(columns: Columns, *names: str) -> FloatArray:
@@ -73,6 +75,15 @@ def _replay(dataset: Dataset, arm: list[str], values: FloatArray, sigma: Sequenc
     frame |= {metric.name: values[:, position] for position, metric in enumerate(dataset.metrics)}
     problem = table(frame, arm="arm", metrics=dataset.metrics, name=dataset.name)
     return problem.replace(sigma=np.array(sigma, float), noise=_PROVEN)
+
+
+def _with_blocks(dataset: Dataset, arm: Sequence[str], block: Sequence[str], values: FloatArray) -> Problem:
+    """Every arm on the same blocks. A block is left out where an arm has no value, or one that has no logarithm."""
+    frame: dict[str, Any] = {"arm": arm, "block": block}
+    for position, metric in enumerate(dataset.metrics):
+        own = values[:, position]
+        frame[metric.name] = np.where(own > 0, own, np.nan) if metric.relative else own
+    return table(frame, arm="arm", block="block", metrics=dataset.metrics, holes="drop", name=dataset.name)
 
 
 # SW-LLVM
@@ -267,6 +278,11 @@ def _per_input(files: Sequence[Path], metrics: Sequence[str]) -> Columns:
     return columns
 
 
+def _by_input(dataset: Dataset, columns: Columns, columns_of: Sequence[str]) -> Problem:
+    """Every configuration on every input, compared by ratios."""
+    return _with_blocks(dataset, columns["configurationID"], columns["input"], _numbers(columns, *columns_of))
+
+
 def _over_inputs(
     dataset: Dataset, columns: Columns, columns_of: Sequence[str], sigma: Sequence[float], without: Sequence[str] = ()
 ) -> Problem:
@@ -289,12 +305,13 @@ def _program(
     upstream: tuple[int, str],
     checksums: tuple[str, ...],
     shape: tuple[int, int, int],
-    metrics: dict[str, str],
-    sigma: Sequence[float],
-    eps: float,
+    columns: Sequence[str],
+    metrics: dict[str, Metric],
+    block: str,
+    make: Callable[[Dataset, Columns], Problem] | None = None,
     notes: str = "",
-    without: Sequence[str] = (),
 ) -> Dataset:
+    """Every configuration measured once on every input: an input is a block. `shape`: arms, blocks, front."""
     return Dataset(
         name=name,
         about=f"Data set: {what}.",
@@ -309,19 +326,53 @@ def _program(
         table=f"input_sensitivity/{name}_metrics.csv",
         checksums=checksums,
         arms=shape[0],
-        rows=shape[1],
+        rows=shape[0] * shape[1],
         front=shape[2],
+        blocks=shape[1],
+        metrics=tuple(metrics.values()),
+        noise=_ON_BLOCKS,
+        notes="Lesoil et al., Journal of Systems and Software 2023. Arm: a configuration, by its number. "
+        f"Block: {block}. Each configuration was measured once on each. Compared by ratios of geometric means over the "
+        f"blocks: these differ in scale by orders of magnitude.{notes}",
+        convert=partial(_per_input, metrics=tuple(columns)),
+        make=make or partial(_by_input, columns_of=tuple(metrics)),
+    )
+
+
+def _without_blocks(
+    program: Dataset,
+    what: str,
+    front: int,
+    metrics: dict[str, str],
+    sigma: Sequence[float],
+    eps: float,
+    without: Sequence[str] = (),
+) -> Dataset:
+    """The same measurements, each on its own: what algorithms see that cannot compare on the same input."""
+    return replace(
+        program,
+        name=f"{program.name}-replayed",
+        about=f"Data set: {what}.",
+        front=front,
+        blocks=None,
         metrics=tuple(Metric(metric, "min", eps=eps, unit="ln") for metric in metrics.values()),
         noise=f"{_REPLAYED} {', '.join(f'{value:g}' for value in sigma)}",
-        notes="Lesoil et al., Journal of Systems and Software 2023. Arm: a configuration; a sample: a random input, "
-        "with all metrics. Values are natural logs less their mean over all configurations on that input, so 0.1 is "
-        f"about 10%. Each configuration was measured once on each of {len(inputs) - len(without)} inputs.{notes}",
-        convert=partial(_per_input, metrics=tuple(metrics)),
+        notes=f"The measurements of data set {program.name}, without blocks. A sample: a random input, with all "
+        "metrics. Values are natural logs less their mean over all configurations on that input, so 0.1 is about 10%. "
+        "That mean is known only once all is measured.",
         make=partial(_over_inputs, columns_of=tuple(metrics), sigma=sigma, without=without),
     )
 
 
+def _sqlite_queries(dataset: Dataset, columns: Columns) -> Problem:
+    """All queries together, and the one that takes longest."""
+    times = _numbers(columns, *_QUERIES)
+    values = np.column_stack([times.sum(axis=1), times.max(axis=1)])
+    return _with_blocks(dataset, columns["configurationID"], columns["input"], values)
+
+
 _INPUTS: dict[str, list[str]] = json.loads((_DATA / "upstream_files.json").read_text(encoding="utf-8"))
+_QUERIES = tuple(f"q{number}" for number in range(1, 16))
 
 _x264 = _program(
     "x264",
@@ -332,28 +383,30 @@ _x264 = _program(
         "e0bbd77eb70ef9824b9abd998197ec72d1cb21dcb7f9ef6c5f8f9f7e817657c4",
         "c2fd8c7f4ecfdd2d2bef078bfe8bee1e4bad397a9c1e0b1507afcb042a6d298a",
     ),
-    (201, 35_175, 14),
-    {"size": "size", "etime": "time"},
-    sigma=(0.81, 0.588),
-    eps=0.1,
+    (201, 175, 14),
+    ("size", "etime"),
+    {"size": Metric("size", "min", eps="2%"), "etime": Metric("time", "min", eps="5%", unit="s")},
+    "a video",
     notes=" The videos are every eighth of the 1397, by name.",
 )
 
 _gcc = _program(
     "gcc",
-    "80 configurations of a compiler over 26 programs, size, compile time and run time",
+    "80 configurations of a compiler over 26 programs, compile time against run time",
     _INPUTS["gcc"],
     (93_130, "01f709693a71dcb1485439fed7ff69d25705bf59c08d91a6229951abd08cb15b"),
     (
         "784c63a2a361755ab9823d0628349149a82f74e22789695d40815161e909ec55",
         "9fc0b913b988452f2084148d29453215680de10ab5558c83bd11674b9bba2303",
     ),
-    (80, 2_080, 15),
-    {"size": "size", "ctime": "compile time", "exec": "run time"},
-    sigma=(0.119, 0.215, 0.494),
-    eps=0.05,
-    notes=" Of 30 programs four are left out, for which builds failed.",
-    without=("cholesky", "correlation", "gramschmidt", "doigtgen"),
+    (80, 26, 15),
+    ("size", "ctime", "exec"),
+    {
+        "ctime": Metric("compile time", "min", eps="5%", unit="s"),
+        "exec": Metric("run time", "min", eps="2%", unit="s"),
+    },
+    "a program that is compiled and run",
+    notes=" Of 30 programs four are left out, on which builds failed: their time is 0.",
 )
 
 _xz = _program(
@@ -362,10 +415,11 @@ _xz = _program(
     _INPUTS["xz"],
     (44_294, "75f9071d9eaf9155c4f22933744833ef41ae8f23d7daa55bb491c9a41560615d"),
     ("63dbb4eed47eeac8aceb0bb58e73b0c87350c48c7fefde5cb8133aa700a489a6",),
-    (30, 1_440, 4),
-    {"size": "size", "time": "time"},
-    sigma=(0.215, 0.484),
-    eps=0.05,
+    (30, 48, 4),
+    ("size", "time"),
+    {"size": Metric("size", "min", eps="1%"), "time": Metric("time", "min", eps="5%", unit="s")},
+    "a file",
+    notes=" Three of the files carry most of the differences in size.",
 )
 
 _poppler = _program(
@@ -374,7 +428,74 @@ _poppler = _program(
     sorted(str(number) for number in range(1483) if number not in (67, 663, 1151)),
     (709_921, "4cf2183f01338b109a5e91cfd9948920b657f8cc68082fe768d98b020e32f838"),
     ("32b6a38019701546bec97c191a99c6463b17edb4b4ad97400be3fd15143220e7",),
-    (16, 23_680, 3),
+    (16, 1480, 3),
+    ("size", "time"),
+    {"size": Metric("size", "min", eps="1%"), "time": Metric("time", "min", eps="5%", unit="s")},
+    "a PDF file",
+)
+
+_imagemagick = _program(
+    "imagemagick",
+    "100 configurations of an image converter over 250 pictures, size against time",
+    _INPUTS["imagemagick"],
+    (663_575, "27c20a6b2debce586cf5325460530490b2d4f717aaf7cba7ff94837320e36471"),
+    ("8cdc682e8ed890877379e439fc8226df34ac90ab3124d5207bd3c92908391796",),
+    (100, 250, 4),
+    ("size", "time"),
+    {"size": Metric("size", "min", eps="2%"), "time": Metric("time", "min", eps="5%", unit="s")},
+    "a picture",
+    notes=" The pictures are every fourth of the 1000, by name.",
+)
+
+_sqlite = _program(
+    "sqlite",
+    "50 configurations of a database engine over 150 databases, all queries against the longest",
+    _INPUTS["sqlite"],
+    (792_059, "837ac18b484b509d297e6d9ab1fe7fb217e650f9d5d7b1e377ffddd086993a7d"),
+    ("e13c87436244902bc041ed3d5c1cbe7841a78ce63bda40bd818be5cd95fac239",),
+    (50, 150, 1),
+    _QUERIES,
+    {
+        "all queries": Metric("all queries", "min", eps="5%", unit="s"),
+        "longest query": Metric("longest query", "min", eps="5%", unit="s"),
+    },
+    "a database, by its size",
+    make=_sqlite_queries,
+    notes=" Metrics: the sum of 15 query times, and the largest of them; that choice, and eps, are our own.",
+)
+
+_x264_replayed = _without_blocks(
+    _x264,
+    "201 configurations of a video encoder, a random one of 175 videos in each sample, size against time",
+    14,
+    {"size": "size", "etime": "time"},
+    sigma=(0.81, 0.588),
+    eps=0.1,
+)
+
+_gcc_replayed = _without_blocks(
+    _gcc,
+    "80 configurations of a compiler, a random one of 26 programs in each sample, size, compile time and run time",
+    15,
+    {"size": "size", "ctime": "compile time", "exec": "run time"},
+    sigma=(0.119, 0.215, 0.494),
+    eps=0.05,
+    without=("cholesky", "correlation", "gramschmidt", "doigtgen"),
+)
+
+_xz_replayed = _without_blocks(
+    _xz,
+    "30 configurations of a compressor, a random one of 48 files in each sample, size against time",
+    4,
+    {"size": "size", "time": "time"},
+    sigma=(0.215, 0.484),
+    eps=0.05,
+)
+
+_poppler_replayed = _without_blocks(
+    _poppler,
+    "16 configurations of an image extractor, a random one of 1480 PDF files in each sample, size against time",
+    3,
     {"size": "size", "time": "time"},
     sigma=(0.779, 0.942),
     eps=0.1,
@@ -384,25 +505,42 @@ _poppler = _program(
 
 
 def _alpaca_columns(files: Sequence[Path]) -> Columns:
-    """Numbers only: of each answer its judgement and its length. A judgement that is missing is left out."""
-    columns: Columns = {"model": [], "preference": [], "len_chars": []}
+    """Numbers only: of each answer its prompt, judgement and length. A judgement that is missing is left out."""
+    columns: Columns = {"model": [], "instance": [], "preference": [], "len_chars": []}
+    numbers: dict[str, int] = {}  # of the prompts, as they come
     for path in files:
         for answer in json.loads(path.read_text(encoding="utf-8")):
+            number = numbers.setdefault(answer["instruction"], len(numbers))
             if answer["preference"] is not None:
                 columns["model"].append(path.parts[-3])
+                columns["instance"].append(str(number))
                 columns["preference"].append(repr(round(float(answer["preference"]), 6)))
                 columns["len_chars"].append(str(len(answer["output_2"])))
     return columns
 
 
+def _alpaca_values(columns: Columns) -> FloatArray:
+    return _numbers(columns, "preference", "len_chars") - [1.0, 0.0]  # 1 to 2 as stored
+
+
+def _alpaca_by_prompt(dataset: Dataset, columns: Columns) -> Problem:
+    return _with_blocks(dataset, columns["model"], columns["instance"], _alpaca_values(columns))
+
+
 def _alpaca_models(dataset: Dataset, columns: Columns) -> Problem:
-    values = _numbers(columns, "preference", "len_chars") - [1.0, 0.0]  # 1 to 2 as stored
+    values = _alpaca_values(columns)
     return _replay(dataset, columns["model"], values, sigma=(0.429, 8810.0))
 
 
+_ALPACA_NOTES = (
+    "AlpacaEval 2: the judged probability of beating the reference answer, and the length in characters. 58 "
+    "models, mostly weak ones; NullModel gives one answer to every prompt. The licence is the repository's; the "
+    "prompts may be for non-commercial use only. Only numbers are kept of what is fetched."
+)
+
 _alpaca = Dataset(
     name="alpaca-eval",
-    about="Data set: 58 language models on 805 prompts, win probability against length of the answer.",
+    about="Data set: 58 language models on 776 prompts, win probability against length of the answer.",
     upstream=Upstream(
         repository="tatsu-lab/alpaca_eval",
         commit="cd543a149df89434d8a54582c0151c0b945c3d20",
@@ -415,19 +553,32 @@ _alpaca = Dataset(
     licence="Apache-2.0",
     table="alpaca_eval/alpaca_eval2_instances.csv",
     checksums=(
-        "31826f9b079eeec409d172cdc4c601d14e95f050b9ac4827610b25f086791ec7",
+        "7e7ff203759a57fb0d47dcfa74e1395e83986880b23bbfa4cd137cfb85f14e9f",
         "b9592d89859c170e76a33031613d27898dc6366c6a29b7ee956696af7ab9ee2c",
     ),
     arms=58,
+    rows=45_008,
+    front=10,
+    blocks=776,
+    metrics=(Metric("win", "max", eps=0.02, bounds=(0.0, 1.0)), Metric("length", "min", eps="5%", unit="chars")),
+    noise=_ON_BLOCKS,
+    notes=f"{_ALPACA_NOTES} Block: a prompt, by its number. Of 805 prompts 29 are left out, on which an answer is "
+    "empty or a judgement is missing. Lengths are compared by ratios of geometric means.",
+    convert=_alpaca_columns,
+    make=_alpaca_by_prompt,
+)
+
+_alpaca_replayed = replace(
+    _alpaca,
+    name="alpaca-eval-replayed",
+    about="Data set: 58 language models, a random one of 805 prompts in each sample, win probability against length.",
     rows=46_680,
     front=6,
+    blocks=None,
     metrics=(Metric("win", "max", eps=0.02, bounds=(0.0, 1.0)), Metric("length", "min", eps=500.0, unit="chars")),
     noise=f"{_REPLAYED} 0.429 and 8810 characters: a few answers are very long. The largest deviations are 0.421 and "
     "1409: Scout(sigma=(0.421, 1409)) takes far fewer samples, and assumes more",
-    notes="AlpacaEval 2: the judged probability of beating the reference answer, and the length in characters. 58 "
-    "models, mostly weak ones; NullModel gives one answer to every prompt. The licence is the repository's; the "
-    "prompts may be for non-commercial use only. Only numbers are kept of what is fetched.",
-    convert=_alpaca_columns,
+    notes=f"{_ALPACA_NOTES} Without blocks. A sample: a random answer of the model.",
     make=_alpaca_models,
 )
 
@@ -447,19 +598,41 @@ def _aider_columns(files: Sequence[Path]) -> Columns:
     return {name: [run.get(name, "") for run in runs] for name in _AIDER}
 
 
-def _aider_models(dataset: Dataset, columns: Columns) -> Problem:
-    """A row for each task: passed or not, and what the run cost and took on average."""
+def _aider_runs(columns: Columns) -> tuple[list[str], list[int], FloatArray]:
+    """Of each run with a known cost its model, how many tasks passed, and its cost and time for a task."""
     costs = [float(cost or 0) for cost in columns["total_cost"]]
     known = [run for run, cost in enumerate(costs) if cost > 0]
-    arm, rows = [], []
-    for run in known:
-        passed = int(columns["pass_num_2"][run])
-        arm += [columns["model"][run]] * _TASKS
-        rows += [
-            [task < passed, costs[run] / _TASKS, float(columns["seconds_per_case"][run])] for task in range(_TASKS)
-        ]
-    return _replay(dataset, arm, np.array(rows, float), sigma=(0.5, 0.0, 0.0))
+    each = [[costs[run] / _TASKS, float(columns["seconds_per_case"][run])] for run in known]
+    return [columns["model"][run] for run in known], [int(columns["pass_num_2"][run]) for run in known], np.array(each)
 
+
+def _aider_tables(columns: Columns, rng: np.random.Generator | None) -> tuple[list[str], FloatArray]:
+    """A row for each task: passed or not, and what the run cost and took on average; `rng` says which tasks passed."""
+    models, passes, each = _aider_runs(columns)
+    arm, rows = [], []
+    for model, passed, (cost, seconds) in zip(models, passes, each, strict=True):
+        order = np.arange(_TASKS) if rng is None else rng.permutation(_TASKS)
+        arm += [model] * _TASKS
+        rows += [[place < passed, cost, seconds] for place in order]
+    return arm, np.array(rows, float)
+
+
+def _aider_by_task(dataset: Dataset, columns: Columns) -> Problem:
+    arm, rows = _aider_tables(columns, np.random.default_rng(_TASKS))
+    tasks = [str(task) for task in range(_TASKS)] * (len(arm) // _TASKS)
+    return _with_blocks(dataset, arm, tasks, rows)
+
+
+def _aider_models(dataset: Dataset, columns: Columns) -> Problem:
+    arm, rows = _aider_tables(columns, None)
+    return _replay(dataset, arm, rows, sigma=(0.5, 0.0, 0.0))
+
+
+_AIDER_NOTES = (
+    "Aider's polyglot leaderboard, one run for each model; passed in two tries. Only totals were published: how "
+    "many of the 225 tasks passed gives 0 or 1 for each, but nothing says how cost and time vary, so each is the run's "
+    "average per task in every sample. 18 runs without a cost, or at cost 0, are left out."
+)
 
 _aider = Dataset(
     name="aider",
@@ -478,23 +651,39 @@ _aider = Dataset(
         "19f25a1ba132627b9cfb3e7c5ca1940a759fb71a5959db5df68a68630c949201",
     ),
     arms=51,
-    rows=51,
+    rows=11_475,
     front=22,
+    blocks=225,
     metrics=(
         Metric("pass", "max", eps=0.05, bounds=(0.0, 1.0)),
         Metric("cost", "min", eps=0.005, unit="$"),
         Metric("time", "min", eps=5.0, unit="s"),
     ),
-    noise="pass: 0 or 1, a task drawn at random, sigma 0.5; cost and time: none (sigma 0)",
-    notes="Aider's polyglot leaderboard, one run for each model; passed in two tries. Only totals were published: how "
-    "many of the 225 tasks passed gives 0 or 1 for each, but nothing says how cost and time vary, so each is the run's "
-    "average per task in every sample, known after the first. 18 runs without a cost, or at cost 0, are left out.",
+    noise="one outcome for each option and block; which tasks passed is drawn at random, once for all",
+    notes=f"{_AIDER_NOTES} Block: a task. Which tasks a model passed was not published: as many as it passed are drawn "
+    "at random, for each model on its own. So the means are right, but models do not fail on the same tasks, as real "
+    "ones do, and comparing them task by task gains nothing.",
     convert=_aider_columns,
+    make=_aider_by_task,
+)
+
+_aider_replayed = replace(
+    _aider,
+    name="aider-replayed",
+    about="Data set: 51 language models, a random one of 225 tasks in each sample, passed against cost and time.",
+    rows=51,
+    blocks=None,
+    noise="pass: 0 or 1, a task drawn at random, sigma 0.5; cost and time: none (sigma 0)",
+    notes=f"{_AIDER_NOTES} Cost and time are known after the first sample.",
     make=_aider_models,
 )
 
 #: By name.
 DATASETS: dict[str, Dataset] = {
     dataset.name: dataset
-    for dataset in (_sw_llvm, _sw_llvm_1024, _noc, _snw, _cov_boost, _x264, _gcc, _xz, _poppler, _alpaca, _aider)
+    for dataset in (
+        *(_sw_llvm, _sw_llvm_1024, _noc, _snw, _cov_boost),
+        *(_x264, _gcc, _xz, _poppler, _imagemagick, _sqlite, _alpaca, _aider),
+        *(_x264_replayed, _gcc_replayed, _xz_replayed, _poppler_replayed, _alpaca_replayed, _aider_replayed),
+    )
 }

@@ -64,6 +64,7 @@ class Dataset:
     notes: str
     convert: Callable[[Sequence[Path]], Columns]  # the upstream files into the columns of the table
     make: Callable[[Dataset, Columns], Problem]
+    blocks: int | None = None  # how many inputs all arms are measured on; None: samples are on their own
 
     @property
     def source(self) -> str:
@@ -171,6 +172,7 @@ class Dataset:
             "arms": self.arms,
             "rows": self.rows,
             "front": self.front,
+            "blocks": self.blocks,
             "metrics": [
                 {"name": metric.name, "direction": metric.direction, "eps": metric.eps, "unit": metric.unit}
                 for metric in self.metrics
