@@ -37,6 +37,7 @@ import numpy as np
 
 from ..algorithms.contract import Accepts, shares_of
 from ..algorithms.registry import get
+from ..algorithms.scout.blocks import reference_of
 from ..diagnostics import FEWEST
 from ..errors import NothingToAsk, NotSupported, UnreadableFile
 from ..files import pack, unpack
@@ -293,9 +294,8 @@ class Replica:
             if self._hopeless:
                 table = replace(table, remark=f"What is undecided hangs on {self._unknown()}.")
             if self.used_up:
-                table = replace(
-                    table, remark=f"The list is too short: its {len(self.position)} blocks do not tell more."
-                )
+                short = f"The list is too short: its {len(self.position)} blocks do not tell more."
+                table = replace(table, remark=f"{table.remark} {short}".strip())
             self._known = table
         return self._known
 
@@ -425,6 +425,10 @@ class Replica:
         L = len(self.spec.metrics)
         n, mean = self.tally.n[there][:, :L], self.tally.mean[there][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
+        if self.blocks is not None and not self.certain and np.isfinite(table.widths).any():
+            reference = self.arms[self.seated[int(reference_of(self.session.state))]]
+            said = f"Intervals are those of the difference to {reference}, on the blocks of both."
+            table = replace(table, remark=f"{table.remark} {said}".strip())
         censored = self._censored()
         if censored is not None:
             unknown = censored & np.isinf(table.widths)  # what was told is an upper bound even so

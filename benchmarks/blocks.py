@@ -1,0 +1,147 @@
+"""Options on the same inputs: how much of each real table scout measures, and how often it is wrong.
+
+Every order is a run: the list is walked in another random order. Prints the table of docs/blocks.md, with exact
+intervals. `--picture` draws how many prompts each model has to answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+import paretoscout as ps
+from paretoscout.algorithms import Scout
+from paretoscout.errors import MissingData
+
+DELTA = 0.1
+#: Data set, by which factor eps is larger (of ratios: to that power), what is to be reached, and orders.
+POOLS: dict[str, tuple[str, float, float | None, int]] = {
+    "alpaca-eval": ("alpaca-eval", 1.0, 26_000, 100),
+    "alpaca-eval, 5 eps": ("alpaca-eval", 5.0, 14_500, 100),
+    "poppler": ("poppler", 1.0, 3_500, 500),
+    "poppler, 3 eps": ("poppler", 3.0, None, 500),
+    "x264": ("x264", 1.0, 14_000, 100),
+    "imagemagick": ("imagemagick", 1.0, 4_600, 100),
+    "gcc": ("gcc", 1.0, 1_935, 500),
+    "xz": ("xz", 1.0, 1_277, 500),
+    "sqlite": ("sqlite", 1.0, None, 100),
+    "aider": ("aider", 1.0, None, 100),
+}
+
+
+def larger(metric: ps.Metric, factor: float) -> float | str:
+    """The eps of a metric, larger by a factor; of a ratio, to that power."""
+    if metric.relative:
+        return f"{100 * np.expm1(factor * metric.tolerance):.10g}%"
+    return factor * metric.tolerance
+
+
+def measure(pool: str, orders: int, goal: str, caution: float | None, seed: int) -> dict[str, Any]:
+    """Run scout on a pool, in so many orders."""
+    name, factor, reach, _ = POOLS[pool]
+    problem = ps.problems.load(name)
+    eps = [larger(metric, factor) for metric in problem.metrics]
+    settings = Scout(noise="unknown", caution=caution)
+    began = time.process_time()
+    result = ps.simulate(problem, settings, eps=eps, delta=DELTA, goal=goal, replicates=orders, seed=seed)
+    blocks = problem.statement.blocks
+    assert blocks is not None
+    whole = len(problem.arms) * len(blocks.names)
+    wrong = int((~result.success).sum())
+    interval = stats.binomtest(wrong, orders).proportion_ci(method="exact")
+    return {
+        "pool": pool,
+        "arms": len(problem.arms),
+        "blocks": len(blocks.names),
+        "whole": whole,
+        "goal": goal,
+        "caution": caution or 64.0,
+        "median": float(np.median(result.samples)),
+        "share": float(np.median(result.samples)) / whole,
+        "wrong": wrong,
+        "orders": orders,
+        "low": float(interval.low),
+        "high": float(interval.high),
+        "reach": reach,
+        "seconds": (time.process_time() - began) / orders,
+    }
+
+
+def picture(path: Path) -> None:
+    """Draw how many prompts each model has to answer."""
+    from matplotlib import pyplot as plt
+
+    problem = ps.problems.load("alpaca-eval")
+    assert problem.statement.blocks is not None
+    n = len(problem.statement.blocks.names)
+    result = ps.simulate(problem, delta=DELTA, goal="practical", replicates=1, seed=0)
+    pulls, front = result.pulls[0], result.fronts[0]
+    order = np.lexsort((-pulls, ~front))
+    figure, axes = plt.subplots(figsize=(9, 10), layout="constrained")
+    places = np.arange(len(order))
+    colours = np.where(front[order], "#1b7f5c", "#b9c0c8")
+    axes.barh(places, pulls[order], color=colours, height=0.72)
+    axes.set_yticks(places, [problem.arms[k] for k in order], fontsize=7.5)
+    axes.invert_yaxis()
+    axes.set_xlim(0, n)
+    axes.set_xlabel(f"prompts answered, of {n}")
+    axes.set_title(f"How many of {n} prompts does each model have to answer?", loc="left", fontsize=13, weight="bold")
+    share = pulls.sum() / (n * len(pulls))
+    axes.text(
+        0.985,
+        0.015,
+        f"{pulls.sum():,} of {n * len(pulls):,} answers ({share:.0%}) prove which models are worth having\n"
+        "(green: front, up to 0.02 of win rate and 5% of length; probability 90%)",
+        transform=axes.transAxes,
+        ha="right",
+        va="bottom",
+        fontsize=9,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(y=0.01)
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orders", type=float, default=1.0, help="times as many orders as usual")
+    parser.add_argument("--pool", action="append", choices=POOLS, help="only these")
+    parser.add_argument("--goal", default="front", choices=["front", "practical"])
+    parser.add_argument("--caution", type=float, help="the smallest scale of the mixture; 64 unless told")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
+    asked = parser.parse_args()
+    if asked.picture is not None:
+        picture(asked.picture)
+    rows = []
+    print("| table | whole | measured, median | share | wrong (95% interval) | goal of samples |", flush=True)
+    print("|---|---:|---:|---:|---:|---:|", flush=True)
+    for pool in asked.pool or POOLS:
+        orders = max(2, round(asked.orders * POOLS[pool][3]))
+        try:
+            row = measure(pool, orders, asked.goal, asked.caution, asked.seed)
+        except MissingData as missing:
+            print(f"| {pool} | {missing} | | | | |", flush=True)
+            continue
+        rows.append(row)
+        reach = "-" if row["reach"] is None else f"{row['reach']:,.0f}"
+        print(
+            f"| {pool}, {row['arms']} x {row['blocks']} | {row['whole']:,} | {row['median']:,.0f} | {row['share']:.0%} "
+            f"| {row['wrong']} of {orders} ({row['low']:.1%} to {row['high']:.1%}) | {reach} |",
+            flush=True,
+        )
+    if asked.json is not None:
+        asked.json.parent.mkdir(parents=True, exist_ok=True)
+        asked.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
