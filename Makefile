@@ -16,7 +16,7 @@ LONG := audit study_trust session_bytes diagnostics standing cli_exits
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench scale growth beside-hyperfine leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench scale growth beside-hyperfine beside-evaluations leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -85,6 +85,9 @@ growth: $(VENV)/installed-dev
 
 beside-hyperfine: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.beside_hyperfine --json out/beside-hyperfine.json
+
+beside-evaluations: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.beside_evaluations --json out/beside-evaluations.json
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paretoscout needs Python 3.11 or newer: make PYTHON=python3.11")'
