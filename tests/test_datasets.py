@@ -500,10 +500,7 @@ def test_the_list(nowhere: Path, mirror: str, small_noc: Dataset) -> None:
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_a_card_is_shown(nowhere: Path, name: str, request: pytest.FixtureRequest) -> None:
-    if any(isinstance(metric.eps, str) for metric in DATASETS[name].metrics):
-        wanted = "`datasets show` cannot write an eps in percent yet: {metric.eps:g} in cli/datasets.py"
-        request.applymarker(pytest.mark.xfail(raises=AssertionError, strict=True, reason=wanted))
+def test_a_card_is_shown(nowhere: Path, name: str) -> None:
     done, card = run("datasets", "show", name), DATASETS[name]
     for part in (card.upstream.url(), card.upstream.sha256, card.licence, f"paretoscout datasets fetch {name}"):
         assert part in done.output

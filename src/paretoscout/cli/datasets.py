@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shown import with_unit
-
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -105,11 +103,12 @@ def _metrics(dataset: Dataset) -> str:
 
 
 def _facts(dataset: Dataset) -> list[tuple[str, str]]:
+    from ..guarantee import difference
     from ..problems.datasets import in_bytes
 
     up, here = dataset.upstream, dataset.here()
     many = f"{len(up.paths):,} files, " if len(up.paths) > 1 else ""
-    eps = ", ".join(with_unit(f"{metric.name} {metric.eps:g}", metric.unit) for metric in dataset.metrics)
+    eps = ", ".join(f"{metric.name} {difference(metric.tolerance, metric)}" for metric in dataset.metrics)
     return [
         ("name", dataset.name),
         ("", dataset.about),
