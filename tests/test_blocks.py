@@ -292,10 +292,11 @@ def test_a_table_of_a_study_that_let_options_go_is_judged_in_its_order() -> None
     chosen = [i for i, (model, prompt) in enumerate(zip(rows["model"], rows["prompt"], strict=True))
               if int(prompt[1:]) < keep[int(model[1:])]]  # fmt: skip
     nested = {name: [column[i] for i in chosen] for name, column in rows.items()}
-    study = study_of_table(nested, "model", METRICS, block="prompt")
-    assert study.spec.asked.blocks is not None
-    assert study.spec.asked.blocks.target == "list"
-    assert study.verdicts().counts.tolist() == list(keep.values())
+    for target in ("list", None):
+        study = study_of_table(nested, "model", METRICS, block="prompt", target=target)
+        assert study.spec.asked.blocks is not None
+        assert study.spec.asked.blocks.target == (target or "population")  # who stopped it may have looked
+        assert study.verdicts().counts.tolist() == list(keep.values())
 
 
 def test_a_ragged_table_is_about_the_population() -> None:

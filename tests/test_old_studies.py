@@ -19,10 +19,10 @@ DATA = Path(__file__).parent / "data"
 SHOWN: dict[str, Any] = json.loads((DATA / "studies-schema-1.json").read_text())
 
 
-@pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
     """A database of schema 1, upgraded."""
-    path = tmp_path_factory.mktemp("old") / "studies.db"
+    path = tmp_path / "studies.db"
     path.write_bytes(gzip.decompress((DATA / "studies-schema-1.db.gz").read_bytes()))
     SQLStorage(f"sqlite:///{path}", upgrade=True).close()
     return path

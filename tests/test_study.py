@@ -1310,7 +1310,7 @@ def test_sigma_known_for_some_metrics_counts_as_unknown() -> None:
 
 def test_a_study_of_a_newer_version_is_refused() -> None:
     place = MemoryStorage()
-    place.create("study", new().spec.text().replace('"format": 3', '"format": 4'))
+    place.create("study", new().spec.text().replace('"format": 4', '"format": 5'))
     with pytest.raises(UnreadableFile, match="made by a newer paretoscout"):
         Study.load(storage=place)
     for broken in ("", "{}", '{"format": 1}', "[]"):

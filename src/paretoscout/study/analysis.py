@@ -53,7 +53,8 @@ def analyze(
     block: the column that says on what an option was measured: a prompt, a file. Options are then compared on the
     blocks that both were measured on, and the mean of the rows of an option on a block is its outcome there.
     target: with blocks, what the answer is about: "list" or "population", as in `Study`. None: the list, if each option
-    was measured on all blocks, or on the first ones in one order of all; else the population.
+    was measured on all blocks; else the population. Say "list" where each option was measured on the first blocks of
+    one order, and the list was settled before anything was measured.
     The rest is as in `Study`.
 
     The guarantee holds however the rows were chosen, if nobody looked ahead at their outcomes. So you may add more rows
@@ -180,7 +181,7 @@ def _study_of_blocks(
         sigma=np.full(len(metrics), np.nan),
         goal=goal,
         delta=delta,
-        blocks=Blocks(named, target or ("list" if nested else "population"), passing=not nested),
+        blocks=Blocks(named, target or ("list" if there.all() else "population"), passing=not nested),
     )
     if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
         _check_repeats(columns, labels, blocks)

@@ -16,7 +16,7 @@ from .replica import Replica
 NAMED = 3
 #: Few blocks carry a difference if so many of them make up this share of how far all are from the mean, of at least
 #: FEWEST blocks.
-CARRY, FEWEST = 0.5, 10
+CARRY, FEWEST = 0.5, 20
 #: Of a list that is no longer than this, measuring all costs little and leaves nothing to chance.
 SHORT_LIST = 50
 
@@ -58,6 +58,7 @@ def few_carry(replica: Replica) -> tuple[Concern, ...]:
         return ()
     seen: dict[str, list[tuple[float, str, Concern]]] = {}
     for option, verdict, rival in zip(table.arms, table.verdicts, table.rivals, strict=True):
+        rival = _nearest(replica, option) if verdict == "front" else rival
         if verdict == "undecided" or rival is None:
             continue
         both = on_blocks(replica, option, rival)
@@ -70,6 +71,12 @@ def few_carry(replica: Replica) -> tuple[Concern, ...]:
                 concern = Concern("few blocks", metric.name, (option,), figures, tuple(names))
                 seen.setdefault(metric.name, []).append((share, option, concern))
     return tuple(_worst(found) for found in seen.values())
+
+
+def _nearest(replica: Replica, option: str) -> str | None:
+    """Return whom an option of the front escaped least clearly."""
+    rival = int(replica.session.state.worst[replica.place[replica.index[option]]])
+    return None if rival < 0 else replica.arms[replica.seated[rival]]
 
 
 def _bounded(metric: Metric) -> bool:
