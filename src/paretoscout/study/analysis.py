@@ -128,8 +128,7 @@ def study_of_table(
             if given is not None and len(given if isinstance(given, (tuple, list, dict)) else [given]):
                 raise InvalidInput(f"{what} of analyze must be left out where the table has blocks, got {given!r}")
         wide = Columns(columns.with_columns({arm: labels, block: columns.labels(block), **cells}), columns.where)
-        bounded = tuple(_bounded(each, cells[each.name]) for each in stated)
-        return _study_of_blocks(wide, labels, wide.labels(block), bounded, target, **how)
+        return _study_of_blocks(wide, labels, wide.labels(block), stated, target, **how)
     if target is not None:
         raise InvalidInput(f"target of analyze must go with block: the column that names it, got {target!r}")
     study = Study(
@@ -168,6 +167,8 @@ def _study_of_blocks(
     arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
     values = columns.cells(labels, blocks, arms, named, {metric.name: metric.relative for metric in metrics})
     there: BoolArray = ~np.any(np.isnan(values), axis=2)
+    if not there.all():  # else nothing is left to chance, whatever the numbers are like
+        metrics = tuple(_bounded(metric, columns.numbers_or_none(metric.name)) for metric in metrics)
     by_size = there[np.argsort(there.sum(axis=1), kind="stable")]
     nested = not (by_size[:-1] & ~by_size[1:]).any()
     if target == "list" and not nested:
