@@ -124,6 +124,7 @@ class VerdictTable:
     concerns: tuple[Concern, ...] = ()  # what was seen that the guarantee does not allow for
     censored: Any = None  # (K, L) whether a value is too small to be measured: below what is shown
     seen: FloatArray | None = None  # (K, L) means of all that was measured, as it is compared; NaN: nothing was
+    reference: str | None = None  # the arm to which intervals are differences, on the same blocks; None: they are not
     rings: tuple[tuple[str, ...], ...] = ()  # arms that are pointless each beside another of them: all are kept
 
     @classmethod
@@ -252,7 +253,14 @@ class VerdictTable:
             f"{', '.join(ring[:-1])} and {ring[-1]} are a ring: each is pointless beside another of them, so all stay."
             for ring in self.rings
         ]
-        return [*filter(None, [self.remark]), *rings]
+        return [*filter(None, [self.beside, self.remark]), *rings]
+
+    @property
+    def beside(self) -> str:
+        """What intervals are about, where they are those of differences, for people to read."""
+        if self.reference is None:
+            return ""
+        return f"Intervals are those of the difference to {self.reference}, on the blocks of both."
 
     @property
     def warnings(self) -> list[str]:
@@ -301,6 +309,7 @@ class VerdictTable:
         return {
             "guarantee": self.guarantee.as_dict(),
             "remark": " ".join(self.remarks) or None,
+            **({} if self.reference is None else {"reference": self.reference}),
             "rings": [list(ring) for ring in self.rings],
             "warnings": self.warnings,
             "concerns": [concern.as_dict() for concern in self.concerns],

@@ -160,7 +160,7 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
         title=answer(table.verdicts),
         counted=f"{samples:,} {table.counted if samples != 1 else table.counted.removesuffix('s')}",
         guarantee=str(table.guarantee),
-        notes=(*_below(table.arms, metrics, told), *_earlier(table)),
+        notes=(*_below(table.arms, metrics, told), *_earlier(table), *filter(None, [table.beside])),
     )
 
 

@@ -78,8 +78,10 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
             uniform.append(_play(future, future.advance_in_turn, deadline))
         if time.monotonic() > deadline:
             break
-    if replica.blocks is not None and replica.session.setup.listed:  # whoever measures all in turn measures all
-        uniform = [float(len(replica.blocks) * len(there) - before.sum())]
+    if replica.blocks is not None and replica.session.setup.listed:  # a list has its end
+        left = len(replica.blocks) - before
+        uniform = [float(left.sum())]
+        needed = [min(n, float(left[replica.session.status[there] != DOMINATED].sum())) for n in needed]
     low, middle, high = (float(np.quantile(needed, q, method="nearest")) for q in (0.1, 0.5, 0.9))
     pulls *= middle / pulls.sum() if np.isfinite(middle) else 1.0 / len(needed)
     return Remaining(

@@ -37,7 +37,7 @@ import numpy as np
 
 from ..algorithms.contract import Accepts, shares_of
 from ..algorithms.registry import get
-from ..algorithms.scout.blocks import reference_of
+from ..algorithms.scout.blocks import radii_of_bets, reference_of
 from ..diagnostics import FEWEST
 from ..errors import NothingToAsk, NotSupported, UnreadableFile
 from ..files import pack, unpack
@@ -411,11 +411,14 @@ class Replica:
             record = record.without_guarantee("none: it cannot keep guards by the present rules")
         assumed = (*assumptions(asked, self.session.kernels, settings, self.session.setup), *self._notes())
         basis = self.session.kernels.basis
+        said = self.session.verdicts()
+        if self.blocks is not None:
+            radii_of_bets(self.session.state, self.session.constants, said.radii, said.estimates)
         guarantee = guarantee_of(asked, record, settings, assumed)
         if self.certain:
             guarantee = for_certain(guarantee, asked, self._notes())
         table = VerdictTable.of(
-            self.session.verdicts(),
+            said,
             asked,
             guarantee,
             None if basis is None else basis(self.session.state),
@@ -425,10 +428,8 @@ class Replica:
         L = len(self.spec.metrics)
         n, mean = self.tally.n[there][:, :L], self.tally.mean[there][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
-        if self.blocks is not None and not self.certain and np.isfinite(table.widths).any():
-            reference = self.arms[self.seated[int(reference_of(self.session.state))]]
-            said = f"Intervals are those of the difference to {reference}, on the blocks of both."
-            table = replace(table, remark=f"{table.remark} {said}".strip())
+        if self.blocks is not None:  # means over other blocks cannot be compared
+            table = replace(table, seen=np.where(n > 0, table.centres, np.nan), reference=self._reference())
         censored = self._censored()
         if censored is not None:
             unknown = censored & np.isinf(table.widths)  # what was told is an upper bound even so
@@ -439,6 +440,12 @@ class Replica:
             remark = f"Options that are beaten by what was withdrawn after looking ({names}) stay undecided for ever."
             return replace(table, remark=f"{table.remark} {remark}".strip())
         return table
+
+    def _reference(self) -> str | None:
+        """The arm that was measured on most blocks: others are shown by their differences to it."""
+        first = int(reference_of(self.session.state))
+        shown = not self.certain and self.session.state.pulls[first] > 1
+        return self.arms[self.seated[first]] if shown else None
 
     def _notes(self) -> list[str]:
         """What the guarantee rests on besides the noise and the model."""

@@ -616,7 +616,8 @@ def done(state: BlockState, constants: BlockConstants) -> bool:
 def verdicts(state: BlockState, constants: BlockConstants) -> Verdicts:
     """Estimates that can be compared: those of the arm with most blocks, and what each other one is ahead of it.
 
-    On the blocks that both have visited. The radii are those of the differences to it.
+    On the blocks that both have visited. The radii are those of the differences to it; where bets decide, see
+    `radii_of_bets`, which takes longer.
     """
     K, L = state.means.shape[0], state.means.shape[2]
     estimates, radii = np.zeros((K, L)), np.full((K, L), np.inf)
@@ -667,8 +668,23 @@ def beside(state: BlockState, constants: BlockConstants, k: int, j: int, metric:
         return of_j, np.inf
     if m == constants.n_list:
         return of_j + difference, 0.0
+    if constants.betting[metric] >= 0:
+        return of_j + difference, np.inf
     worth = worth_of(m, constants.n_list)
     return of_j + difference, paired_radius(constants.to_tell, m, squares, worth, constants.rhos, constants.log_rhos)
+
+
+@allocating_kernel
+def radii_of_bets(state: BlockState, constants: BlockConstants, radii: FloatArray, estimates: FloatArray) -> None:
+    """Write the radii of the differences to the arm with most blocks, of metrics on which bets decide."""
+    j = reference_of(state)
+    for metric in range(constants.eps.shape[0]):
+        for k in range(state.pulls.shape[0]):
+            if constants.betting[metric] >= 0 and k != j and radii[k, metric] == np.inf and state.pulls[k] > 0:
+                lead = estimates[k, metric] - estimates[j, metric]
+                low = least_lead(state, constants, k, j, metric, constants.to_tell)
+                high = -least_lead(state, constants, j, k, metric, constants.to_tell)
+                radii[k, metric] = max(lead - low, high - lead, 0.0)
 
 
 @allocating_kernel
