@@ -231,6 +231,20 @@ class Replica:
         """Return the name of a block, by its place in the walk."""
         return None if position is None or self.blocks is None else self.blocks[position]
 
+    def known_on(self, block: str | None, column: int) -> list[tuple[float, str]]:
+        """Return what is known of a metric on a block, counted or waiting: the values, in its own unit, and whose."""
+        position = self.position[str(block)]
+        state = self.session.state
+        counts = [
+            (self.units.natural(self.units.undirected(state.outcomes[position, place]))[column], self.arms[arm])
+            for arm, place in enumerate(self.place.tolist())
+            if position < state.visited[place]
+        ]
+        told = [(waits.values[0], waits.arms[0]) for waits in self.waiting.values() if waits.position == position]
+        told += [(row, arm) for (arm, where), (_, row) in self.cells.items() if where == position]
+        waiting = [(value, self.arms[arm]) for row, arm in told if (value := row[column]) is not None]
+        return [(float(value), name) for value, name in [*counts, *waiting]]
+
     @property
     def spent(self) -> int:
         """How many samples of the budget are taken, or on their way."""
@@ -249,7 +263,7 @@ class Replica:
             "open": len(self.open),
             "lapsed": self.lapsed,
             "imported": self.imported,
-            "waiting": sum(len(outcomes.arms) for outcomes in self.waiting.values()),
+            "waiting": sum(len(outcomes.arms) for outcomes in self.waiting.values()) + len(self.cells),
             "late": self.late,
         }
 
@@ -501,6 +515,8 @@ class Replica:
         if self.judge is None:
             return None
         if self.blocks is not None:
+            if self.judge.judgement is None:
+                return self.present[0]  # there is one alone, and nothing is known of it
             begun = [self.session.block_next(place) for place in self.places]
             return next((self.present[place] for place in self.judge.turns(begun, 1, len(self.blocks))), None)
         counts = self.tally.n[:, : len(self.spec.metrics)].max(axis=1)
