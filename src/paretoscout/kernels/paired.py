@@ -20,6 +20,8 @@ from .compile import kernel
 
 #: What is left for bets between a bound and a mean is nothing, as a share of the range.
 NO_ROOM = 1e-9
+#: Squares below this have lost their digits, and are no evidence.
+LOST = 1e-300
 
 
 @kernel
@@ -54,7 +56,7 @@ def log_paired(lead: float, m: float, squares: float, worth: float, rhos: FloatA
     A t-test whose effect, in units of the scale, is half-normal with variance 1 / rho. It grows with the lead.
     """
     largest, total, square = -np.inf, 0.0, lead * lead
-    if lead <= 0.0 or square == 0.0 or m < 1.0:
+    if lead <= 0.0 or square < LOST or m < 1.0:
         return -np.inf
     for r in range(rhos.shape[0]):
         kappa = rhos[r] / (worth + rhos[r])

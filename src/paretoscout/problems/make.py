@@ -251,6 +251,15 @@ def _with_blocks(
     whole: BoolArray = ~np.any(missing, axis=0)
     values = values[:, whole]
     named = tuple(block for block, kept in zip(named, whole.tolist(), strict=True) if kept)
+    for position, metric in enumerate(metrics):
+        low, high = values[:, :, position].min(axis=0), values[:, :, position].max(axis=0)
+        beyond = np.zeros(0, np.bool_) if metric.ratio is None else high > low * metric.ratio * (1.0 + 1e-9)
+        if beyond.any():
+            b = int(beyond.argmax())
+            raise InvalidInput(
+                f"metric {metric.name!r} of problem {name!r} must be of an arm at most {metric.ratio:g} times that of "
+                f"another on the same block, as its ratio says, got {high[b]:g} and {low[b]:g} on {named[b]!r}"
+            )
     return _problem(
         name,
         means_of_rows(tuple(values), metrics),

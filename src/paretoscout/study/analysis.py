@@ -160,8 +160,8 @@ def _study_of_blocks(
     """Return a study that was told a table of options and blocks.
 
     If each option has all blocks, nothing is left to chance. If the blocks of each are the first ones of one order
-    (those of a study that let options go early), that is the order. Else a pair is judged by the blocks of both, in the
-    order of the table.
+    (those of a study that let options go early), that is the order; where it leaves a choice it is drawn from the seed,
+    because a table may be sorted by outcome. Else a pair is judged by the blocks of both.
     """
     how.pop("guards", None)
     arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
@@ -186,7 +186,10 @@ def _study_of_blocks(
     )
     if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
         _check_repeats(columns, labels, blocks)
-    walk = None if there.all() else np.argsort(-there.sum(axis=0), kind="stable").tolist()
+    walk = None
+    if not there.all():
+        drawn = np.random.default_rng([how.get("seed", 0), len(named)]).permutation(len(named))
+        walk = drawn[np.argsort(-there.sum(axis=0)[drawn], kind="stable")].tolist()
     study = Study.of(asked, storage="memory", walk=walk if nested else range(len(named)), **how)
     rows = np.argwhere(there)
     table = {

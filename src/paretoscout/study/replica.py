@@ -232,6 +232,20 @@ class Replica:
         """Return the name of a block, by its place in the walk."""
         return None if position is None or self.blocks is None else self.blocks[position]
 
+    def known_on(self, block: str | None, column: int) -> list[tuple[float, str]]:
+        """Return what is known of a metric on a block, counted or waiting: the values, in its own unit, and whose."""
+        position = self.position[str(block)]
+        state = self.session.state
+        counts = [
+            (self.units.natural(self.units.undirected(state.outcomes[position, place]))[column], self.arms[arm])
+            for arm, place in enumerate(self.place.tolist())
+            if position < state.visited[place]
+        ]
+        told = [(waits.values[0], waits.arms[0]) for waits in self.waiting.values() if waits.position == position]
+        told += [(row, arm) for (arm, where), (_, row) in self.cells.items() if where == position]
+        waiting = [(value, self.arms[arm]) for row, arm in told if (value := row[column]) is not None]
+        return [(float(value), name) for value, name in [*counts, *waiting]]
+
     @property
     def spent(self) -> int:
         """How many samples of the budget are taken, or on their way."""
@@ -250,7 +264,7 @@ class Replica:
             "open": len(self.open),
             "lapsed": self.lapsed,
             "imported": self.imported,
-            "waiting": sum(len(outcomes.arms) for outcomes in self.waiting.values()),
+            "waiting": sum(len(outcomes.arms) for outcomes in self.waiting.values()) + len(self.cells),
             "late": self.late,
         }
 
@@ -512,6 +526,8 @@ class Replica:
         if self.judge is None:
             return None
         if self.blocks is not None:
+            if self.judge.judgement is None:
+                return self.present[0]  # there is one alone, and nothing is known of it
             begun = [self.session.block_next(place) for place in self.places]
             return next((self.present[place] for place in self.judge.turns(begun, 1, len(self.blocks))), None)
         counts = self.tally.n[:, : len(self.spec.metrics)].max(axis=1)
@@ -763,14 +779,20 @@ class Replica:
         """Let a question be asked again, unless it is answered, somebody is at it, or its arm has left."""
         if question is None or question not in self.session.open or self.attempts[question]:
             return
-        if self.blocks is not None and any(outcomes.question == question for outcomes in self.waiting.values()):
-            return
-        if self.seated[self.session.open[question].arm] in self.withdrawn:
+        if self.blocks is not None and self._waits(question):
+            self.again.pop(question, None)
+        elif self.seated[self.session.open[question].arm] in self.withdrawn:
             self.again.pop(question, None)
             if self.blocks is None:  # its block waits for it, if it comes back
                 self.session.forget(question)
         else:
             self.again[question] = None
+
+    def _waits(self, question: int) -> bool:
+        """Whether the cell of a question has an outcome, which waits for its turn."""
+        asked = self.session.open[question]
+        here = int(self.seated[asked.arm]), int(asked.ticket[0]) - 1
+        return here in self.cells or any((waits.arms[0], waits.position) == here for waits in self.waiting.values())
 
     def _add(self, event: Event) -> None:
         self.imported += len(event.body["arms"])
@@ -791,6 +813,8 @@ class Replica:
                     self.late += 1
                 else:
                     self.cells[arm, position] = number, row
+        for question in list(self.again):
+            self._again(question)
 
     def _whole(self, parts: Sequence[Event]) -> Outcomes:
         """Return a table that was told in parts."""
@@ -808,6 +832,8 @@ class Replica:
         self.waiting[number] = replace(outcomes, asked=number)
         if self.blocks is None:
             heapq.heappush(self.turns, number)
+        elif outcomes.question is not None:
+            self.again.pop(outcomes.question, None)
 
     def _take_turns(self, event: Event) -> bool:
         """Count what has its turn: nothing that was asked before it is open. Return whether all was judged again."""
@@ -823,7 +849,7 @@ class Replica:
     def _take_cells(self, event: Event) -> bool:
         """Count what has its turn, of each arm: it was measured on all blocks before."""
         table = event.kind == "data" and not event.body.get("more")
-        if table or event.kind == "arms":
+        if table or event.kind in ("arms", "fail"):
             arms = sorted({arm for arm, _ in self.cells} | {waits.arms[0] for waits in self.waiting.values()})
         else:
             arms = [self.index[event.body["arm"]]] if "arm" in event.body else []
@@ -998,10 +1024,10 @@ class Replica:
             for arm in [*left, *back]:
                 self.session.set_presence(arm, self._presence(arm))
             self.session.judge_again()
-            for question in list(self.again if self.blocks is None else self.session.open):
-                self._again(question)
         else:
             self._start_again(event, history)
+        for question in list(self.again if self.blocks is None else self.session.open):
+            self._again(question)
 
     def _presence(self, arm: int) -> int:
         if arm not in self.withdrawn:
@@ -1035,17 +1061,19 @@ class Replica:
     def _start_again(self, event: Event, history: History) -> None:
         """Start the algorithm with other arms, and all that counted so far, in the order in which it did."""
         self.generation += 1
+        before, places = self.session, self.place
+        if self.blocks is not None:
+            self._index()
+            self._start()
+            self._feed_blocks(before.state, places)
+            self._reopen(before, places)
+            self.certain = False
+            return
         self.again = {}
         self.open = OrderedDict((number, replace(lease, question=None)) for number, lease in self.open.items())
         self.waiting = {number: replace(outcomes, question=None) for number, outcomes in self.waiting.items()}
-        measured = self.session.state if self.blocks is not None else None
-        places = self.place
         self._index()
         self._start()
-        if measured is not None:
-            self._feed_blocks(measured, places)
-            self.certain = False
-            return
         for number, outcomes in sorted(self._measured(history(event.number)).items()):
             if number not in self.waiting:
                 self.session.set_era(self._era(outcomes.asked))
@@ -1062,6 +1090,19 @@ class Replica:
                 rows = np.ascontiguousarray(before.outcomes[:n, place])
                 self.session.add_many(np.full(n, self.place[arm]), rows, np.ones((n, L), np.bool_))
         self.session.judge_again()
+
+    def _reopen(self, before: Session, places: IntArray) -> None:
+        """Ask the algorithm anew for the blocks that it had asked for before it was started again."""
+        arm_at = {place: arm for arm, place in enumerate(places.tolist())}
+        anew: dict[int | None, int] = {}
+        for question in sorted(before.open.values(), key=lambda each: each.ticket[0]):
+            anew[question.number] = self.session.ask_for(int(self.place[arm_at[question.arm]])).number
+        for number, lease in self.open.items():
+            self.open[number] = replace(lease, question=anew.get(lease.question))
+        for number, outcomes in self.waiting.items():
+            self.waiting[number] = replace(outcomes, question=anew.get(outcomes.question))
+        self.again = {anew[question]: None for question in self.again if question in anew}
+        self._index()
 
     def _measured(self, events: Iterable[Event]) -> dict[int, Outcomes]:
         """Return what counts of a log, by the numbers that give its turns."""

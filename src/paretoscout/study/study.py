@@ -346,7 +346,8 @@ class Study:
         time: a column of numbers that gives the order in which rows count. None: the order is drawn from the seed,
         because a table may be sorted by outcome. Rows are judged after the last one only.
         block: in a study with blocks, the column that names the block. A row counts when its arm was measured on all
-        blocks that are visited before; a cell that is there already keeps its outcome.
+        blocks that are visited before; a cell that is there already keeps its outcome. Two rows of one cell that differ
+        are refused.
         """
         columns = Columns(frame, "this table")
         cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
@@ -372,6 +373,7 @@ class Study:
             self.log.expire(writer, replica)
             tells: dict[int, tuple[int, list[float | None]]] = {}
             history: list[tuple[str, str | None, list[float | None]]] = []
+            once: dict[tuple[str, str | None], list[float | None]] = {}
             on = self._blocks_of(columns, block, numbers, order)
             self._rows.check_table(rows, replica.accepts, called)
             for k, (number, name, row) in enumerate(zip(numbers, names, rows, strict=True)):
@@ -379,14 +381,16 @@ class Study:
                     whole = checks.whole(f"trial in {called(k)}", _if_whole(number), least=0)
                     if tells.setdefault(whole, (k, row))[1] != row:
                         raise Conflict(f"{called(k)} tells trial {whole} again, with other values")
-                    if name is not None:
-                        self._check_arm(whole, name, replica, called(k))
+                    self._check_arm(whole, name, on[k], replica, called(k))
                 elif name is None:
                     raise InvalidInput(f"{called(k)} must have a trial or name an arm")
                 elif name not in replica.index:
                     raise UnknownName(f"arm in {called(k)}:", name, replica.arms)
                 else:
                     history.append((name, on[k], row))
+                    if self.spec.walk and once.setdefault((name, on[k]), row) != row:
+                        raise Conflict(f"{called(k)} is of {name!r} on {on[k]!r} again, with other values")
+            self._check_ratios(replica, [(name, where, row) for name, where, row in history])
             if history and not replica.accepts.unasked:
                 raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
             new = 0
@@ -642,8 +646,8 @@ class Study:
         cost: as in `Study`, if the study has costs.
         looked: say False if the outcomes so far were no reason to add arms, and to add just these. The guarantee then
         says so. If you do not, what was measured so far may be why they were picked: it says nothing of pairs with
-        them. Only what is asked from now on counts there, and it takes a little more to escape them. With contexts, and
-        of arms that were withdrawn, that is refused.
+        them. Only what is asked from now on counts there, and it takes a little more to escape them. With contexts or
+        blocks, and of arms that were withdrawn, that is refused.
         """
         contexts = [name for name in self.spec.features if name != "1"]
         if any(" = " in name for name in contexts):
@@ -657,12 +661,13 @@ class Study:
             for name in arm_names(names):
                 if name in replica.index and replica.index[name] not in replica.withdrawn:
                     raise InvalidInput(f"names of arms must differ, got {name!r}, which is there already")
-            looked = looked and bool(replica.told or replica.imported)
+            looked = looked and bool(replica.told or replica.imported or replica.parts or replica.late)
             if looked and replica.keeps_shares and not replica.may_look(names):
                 raise NotSupported(
                     "arms that were withdrawn cannot be added after looking at outcomes, nor any to a study whose "
-                    "contexts count: make a new study with all of them, or say that the outcomes so far were no "
-                    "reason to add these (looked=False; add-arm --without-looking)"
+                    "contexts count, or whose options are measured on the same blocks: make a new study with all of "
+                    "them, or say that the outcomes so far were no reason to add these (looked=False; add-arm "
+                    "--without-looking)"
                 )
             added = [
                 [name, None if rows is None else rows[k], *([] if costs is None else [costs[k]])]
@@ -743,6 +748,7 @@ class Study:
         body: dict[str, Any] = {"arm": arm, "values": row}
         if self.spec.walk:
             body["block"] = replica.block_called(lease.position) if lease else self._asked_of(number)["block"]
+            self._check_ratios(replica, [(arm, body["block"], row)] if lease else [], where)
         if more:
             body["more"] = True
         if below:
@@ -760,11 +766,42 @@ class Study:
                 return event.body
         raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
 
-    def _check_arm(self, number: int, arm: str, replica: Replica, where: str) -> None:
+    def _check_arm(self, number: int, arm: str | None, block: str | None, replica: Replica, where: str) -> None:
+        """Refuse a row of a trial that names another arm, or another block."""
+        if arm is None and block is None:
+            return
         lease = replica.open.get(number)
-        asked = replica.arms[lease.arm] if lease else str(self._asked_of(number, f"{where}: ")["arm"])
-        if asked != arm:
-            raise InvalidInput(f"{where} says arm {arm!r}, but trial {number} is of {asked!r}")
+        if lease:
+            asked = {"arm": replica.arms[lease.arm], "block": replica.block_called(lease.position)}
+        else:
+            asked = self._asked_of(number, f"{where}: ")
+        for what, said in (("arm", arm), ("block", block)):
+            if said is not None and asked[what] != said:
+                raise InvalidInput(f"{where} says {what} {said!r}, but trial {number} is of {asked[what]!r}")
+
+    def _check_ratios(
+        self, replica: Replica, rows: Sequence[tuple[str, str | None, Sequence[float | None]]], where: str = ""
+    ) -> None:
+        """Refuse outcomes on a block of which one is more times another than the metric was said to allow.
+
+        rows: arm, block and values of each; with what is known of their blocks.
+        """
+        for column, metric in enumerate(self.spec.metrics):
+            if metric.ratio is None:
+                continue
+            on: dict[str | None, list[tuple[float, str]]] = {}
+            for arm, block, row in rows:
+                if (value := row[column]) is not None:
+                    if block not in on:
+                        on[block] = replica.known_on(block, column)
+                    on[block].append((value, arm))
+            for block, known in on.items():
+                (low, less), (high, more) = min(known), max(known)
+                if high > low * metric.ratio * (1.0 + 1e-9):
+                    raise InvalidInput(
+                        f"{where}{metric.name!r} of an option must be at most {metric.ratio:g} times that of another on "
+                        f"the same block, as its ratio says, got {high:g} of {more!r} and {low:g} of {less!r} on {block!r}"
+                    )
 
 
 def _if_whole(number: float) -> Any:
