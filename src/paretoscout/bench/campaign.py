@@ -1,7 +1,8 @@
 """The whole of a bench: set up, ask the study, run, tell, until every option has its verdict.
 
-In blocks: what is run next is chosen before a block starts, and what it gave is told, in that order, after its end.
-While commands run nothing else does.
+In rounds: which options are run, and in which order, is settled before a round begins, and options are compared by what
+they gave in the same round. A round is run in parts, and what a part gave is told, in that order, after its end. While
+commands run nothing else does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import statistics
 import time
@@ -21,6 +23,7 @@ import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
+from ..algorithms.registry import resolve
 from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput, UnknownName
 from ..storage import Storage
@@ -30,7 +33,7 @@ from .metrics import NoValue, Source
 from .options import Option, contexts_of
 from .run import Command, Done, Interrupted, Job, Run, Runner
 
-#: A short fixed piece of work, timed before every block: how fast is the machine at the moment?
+#: A short fixed piece of work, timed before every part of a round: how fast is the machine at the moment?
 REFERENCE_LOOPS = 3_000
 BUSY = 1.25  # slower than usual (the median of the last REFERENCES) by this factor: something else is going on
 REFERENCES = 50
@@ -38,10 +41,12 @@ WAIT_SECONDS, WAIT_PER_RUN = 0.005, 0.001  # one wait; and what waiting may cost
 SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
-PART_SECONDS = 1.0  # longer blocks are run in parts of about that
+PART_SECONDS = 1.0  # longer rounds are run in parts of about that
 #: An option whose intervals are wider than this share of its values is run so many times at least.
 SHARP_ENOUGH, RUNS_TO_SHOW = 0.1, 20
-MEASURED_AS = 3  # runs that were measured in another way are not mixed with these: each has its own studies
+#: Runs that were measured in another way are not mixed with these: each has its own studies. 3: as samples that are
+#: independent of each other, as everything was before there were rounds in which options are compared.
+MEASURED_AS, INDEPENDENT = 4, 3
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,20 @@ class Plan:
         if self.title:
             checks.name("title of a bench", self.title)
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether options are compared within rounds; not where outcomes of one option tell of others."""
+        return not self.use_features and resolve(self.algorithm)[0].name == "scout"
+
     def name(self) -> str:
+        """Return the name of the study."""
+        return self.names()[0]
+
+    def names(self) -> list[str]:
+        """Return the name that a new study gets, and that of one which an earlier version may have begun."""
+        return [self._named(MEASURED_AS), self._named(INDEPENDENT)] if self.in_rounds else [self._named(INDEPENDENT)]
+
+    def _named(self, measured_as: int) -> str:
         """Return a name for the study that changes with everything that changes the answer."""
         told = {
             "options": [asdict(option) for option in self.options],
@@ -80,13 +98,15 @@ class Plan:
                 self.stdin,
                 self.timeout,
                 self.use_features,
-                MEASURED_AS,
+                measured_as,
             ],
         }
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     def study(self, storage: str | Storage | None) -> Study:
-        """Make the study, or find it."""
+        """Make the study, or find it; one that an earlier version began goes on as it was."""
+        there = self._there(storage)
+        name = self.name() if there is None else there.name
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
         columns = contexts_of(self.options) if self.use_features else {}
@@ -98,21 +118,22 @@ class Plan:
             delta=self.delta,
             goal="practical",
             storage=storage,
-            name=self.name(),
+            name=name,
+            blocks="rounds" if self.in_rounds and name == self.name() else None,
             guards=[source.guard for source in self.sources if source.guard is not None],
             contexts=contexts,
             algorithm=self.algorithm,
             seed=self.seed,
             lease=7 * 24 * 3600.0,  # this process runs what it asks for
-            title=self._title(storage),
+            title=self.title if there is None else there.spec.title,  # a study that is there keeps its own
         )
 
-    def _title(self, storage: str | Storage | None) -> str:
-        """Return the title of the study: a study that is there keeps its own."""
-        try:
-            return Study.load(self.name(), storage).spec.title
-        except (InvalidInput, UnknownName):
-            return self.title
+    def _there(self, storage: str | Storage | None) -> Study | None:
+        """Return the study, if it is there."""
+        for name in self.names():
+            with contextlib.suppress(InvalidInput, UnknownName):
+                return Study.load(name, storage)
+        return None
 
 
 @dataclass
@@ -121,7 +142,7 @@ class Progress:
 
     runs: int = 0  # in this process
     ahead: float = 0.0  # seconds that the runs which are about to be asked for will take, about
-    busy: int = 0  # runs of blocks before which the machine was busy
+    busy: int = 0  # runs of parts of rounds before which the machine was busy
     waited: int = 0  # times that it was waited for
     short: int = 0  # runs that took less than twice as long as starting their shell
     seconds: float = 0.0  # spent in runs and what goes before and after them
@@ -154,19 +175,23 @@ class Campaign:
         self._seconds: dict[str, float] = {}  # that options took the last time
         self._runner = Runner()
         self._turn = 0
-        self._waiting: list[str] = []  # what is left of the block
+        self._waiting: list[str] = []  # what is left of the round
+        self._asked_for: dict[str, Trial] = {}  # the trials of that, where options are compared within rounds
         self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
 
     def steps(self, budget: Callable[[Progress], bool] = lambda _: False) -> Iterator[Progress]:
-        """Run one block after the other until all is decided, or `budget` says that it is spent."""
+        """Run one round after the other until all is decided, or `budget` says that it is spent."""
         with self._runner:
-            yield from self._steps(budget)
+            try:
+                yield from self._steps(budget)
+            finally:
+                self._cut_short()
 
     def _steps(self, budget: Callable[[Progress], bool]) -> Iterator[Progress]:
         study = self.study
         for left in study.open:
-            study.fail(left, "interrupted")
+            study.fail(left, "interrupted", cut=True)
         self._take_back([each.option for each in study.standing().withdrawn if each.kind == "failed"])
         if any(option.shell for option in self.plan.options):
             self.progress.shell_seconds = self._shell()
@@ -174,10 +199,16 @@ class Campaign:
             trials = self._ask(budget)
             if not trials:
                 return
-            self._run_block(trials)
+            self._run_part(trials)
             yield self.progress
 
-    def _run_block(self, trials: Sequence[Trial]) -> None:
+    def _cut_short(self) -> None:
+        """Say what of the last round is not run: no options are compared in it, for time is an outcome."""
+        for trial in self._asked_for.values():
+            self.study.fail(trial, "not run: the round was cut short", cut=True)
+        self._waiting, self._asked_for = [], {}
+
+    def _run_part(self, trials: Sequence[Trial]) -> None:
         """Run what was asked for, and tell what came out in the order of asking."""
         study, waiting, failures = self.study, deque(trials), dict[str, str]()
         try:
@@ -195,7 +226,7 @@ class Campaign:
         finally:
             for trial in waiting:
                 with contextlib.suppress(Conflict):  # told, just before
-                    study.fail(trial, "interrupted")
+                    study.fail(trial, "interrupted", cut=True)
         for name, why in failures.items():
             self.progress.dropped[name] = why
             if self.stop_on_failure or len(study.verdicts().arms) == 1:
@@ -225,9 +256,10 @@ class Campaign:
                 said.append(f"{source.name} of {', '.join(low)} is below what can be measured here: not compared")
             same = [arm for k, arm in enumerate(table.arms) if still[k, column]]
             if same:
+                proves = "few runs of it prove little" if self.study.in_rounds else "that proves nothing"
                 said.append(
-                    f"{source.name} was the same in all runs of {', '.join(same)}: that proves nothing, unless it "
-                    f"always is; if so, say --exact {source.name}"
+                    f"{source.name} was the same in all runs of {', '.join(same)}: {proves}, unless it always is; if "
+                    f"so, say --exact {source.name}"
                 )
         return said
 
@@ -240,7 +272,7 @@ class Campaign:
         """Estimate how many more runs it takes."""
         return self.study.needed()
 
-    def _block(self) -> list[str]:
+    def _in_question(self) -> list[str]:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
         standing = self.study.standing()
         table = standing.table
@@ -258,26 +290,33 @@ class Campaign:
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
         """Return what to run next; nothing: every option has its verdict, or more runs are of no use.
 
-        In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
+        In rounds, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
         if self.runs is not None:
             return self._ask_for_all(budget)
         if not self._waiting and self.plan.use_features and not self.decided and not self.study.stuck:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
-            if self._turn:  # and now and then a block, for the algorithm may think that it knows all
+            if self._turn:  # and now and then a round, for the algorithm may think that it knows all
                 return [self._asked(None)]
-        self._waiting = [name for name in self._waiting if name not in self.study.withdrawn]
+        self._waiting = [name for name in self._waiting if name in self._asked_for or name not in self.study.withdrawn]
         if not self._waiting:
-            self._waiting = self._rng.permutation(self._block()).tolist()
+            self._begin_round(self._in_question(), budget)
         return [self._asked(name) for name in self._part(budget)]
 
+    def _begin_round(self, names: Sequence[str], budget: Callable[[Progress], bool]) -> None:
+        """Settle what the next round has, and in which order: as many as the budget seems to allow."""
+        self._waiting = self._rng.permutation(list(names)).tolist()
+        if self._waiting and self.study.in_rounds:
+            self._waiting = self._allowed(budget)
+            self._asked_for = {trial.arm: trial for trial in self.study.ask_round(self._waiting)}
+
     def _ask_for_all(self, budget: Callable[[Progress], bool]) -> list[Trial]:
-        """Return what to run next so that each option gets its number of runs, in blocks, whatever is known."""
+        """Return what to run next so that each option gets its number of runs, in rounds, whatever is known."""
         lacking = self.lacking()
-        self._waiting = [name for name in self._waiting if name in lacking]
+        self._waiting = [name for name in self._waiting if name in self._asked_for or name in lacking]
         if not self._waiting:
-            self._waiting = self._rng.permutation(list(lacking)).tolist()
+            self._begin_round(list(lacking), budget)
         return [self._asked(name) for name in self._part(budget)]
 
     def lacking(self) -> dict[str, int]:
@@ -287,25 +326,32 @@ class Campaign:
         return {arm: runs for arm, runs in left.items() if runs > 0}
 
     def _part(self, budget: Callable[[Progress], bool]) -> list[str]:
-        """Take the next part of the block: what takes PART_SECONDS, and the budget allows; one at least.
+        """Take the next part of the round: what takes PART_SECONDS, and the budget allows; one at least.
 
         Long runs so are kept and shown one by one; what has not run yet may be long.
         """
-        part: list[str] = []
-        ahead = 0.0
-        while self._waiting:
-            then = replace(self.progress, runs=self.progress.runs + len(part), ahead=ahead)
-            if part and (ahead >= PART_SECONDS or budget(then)):
-                break
-            part.append(self._waiting.pop(0))
-            ahead += self._seconds.get(part[-1], PART_SECONDS)
+        part = self._allowed(budget, PART_SECONDS)
+        del self._waiting[: len(part)]
         return part
 
+    def _allowed(self, budget: Callable[[Progress], bool], seconds: float = math.inf) -> list[str]:
+        """Return the first of what is left: as many as take so many seconds, and the budget allows; one at least."""
+        ahead = 0.0
+        for n, name in enumerate(self._waiting):
+            then = replace(self.progress, runs=self.progress.runs + n, ahead=ahead)
+            if n and (ahead >= seconds or budget(then)):
+                return self._waiting[:n]
+            ahead += self._seconds.get(name, PART_SECONDS)
+        return list(self._waiting)
+
     def _asked(self, name: str | None) -> Trial:
+        """Return the trial of an option; None: of one that the algorithm chooses."""
+        if name is not None and name in self._asked_for:
+            return self._asked_for.pop(name)
         return self.study.ask(arm=name)
 
     def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
-        """Run each option once and yield what it gave; a block that is cut short yields what had ended, and raises."""
+        """Run each option once and yield what it gave; a part that is cut short yields what had ended, and raises."""
         wrong: dict[str, OptionFailed] = {}
         jobs: dict[str, Job] = {}
         for option in options:

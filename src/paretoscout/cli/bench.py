@@ -470,7 +470,6 @@ class Budget:
 def _forget(plan: Any, storage: str | None) -> None:
     from ..storage import storage_of
 
-    try:
-        storage_of(storage or STORAGE).delete(plan.name())
-    except UnknownName:
-        return
+    for name in plan.names():
+        with contextlib.suppress(UnknownName):
+            storage_of(storage or STORAGE).delete(name)
