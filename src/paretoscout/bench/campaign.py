@@ -26,6 +26,7 @@ from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
 from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput, UnknownName
+from ..statement import FEWEST_BLOCKS
 from ..storage import Storage
 from ..study import Below, Study, Trial
 from ..verdicts import VerdictTable
@@ -64,6 +65,7 @@ class Plan:
     stdin: str | None = None
     timeout: float | None = None
     use_features: bool = False  # tell the algorithm the variables as contexts
+    inputs: tuple[tuple[str, tuple[Option, ...]], ...] = ()  # what all options are run on, and the options there
     title: str = ""  # the question, in the user's words; no part of the name: runs are found under any title
 
     def __post_init__(self) -> None:
@@ -74,7 +76,17 @@ class Plan:
     @property
     def in_rounds(self) -> bool:
         """Whether options are compared within rounds; not where outcomes of one option tell of others."""
-        return not self.use_features and resolve(self.algorithm)[0].name == "scout"
+        return not self.use_features and not self.inputs and resolve(self.algorithm)[0].name == "scout"
+
+    @property
+    def cells(self) -> dict[str, dict[str, Option]]:
+        """The options on each input, by its name and theirs. A list that is very short is gone through again."""
+        turns = math.ceil(FEWEST_BLOCKS / max(1, len(self.inputs)))
+        return {
+            name if turn == 0 else f"{name} ({turn + 1})": {option.name: option for option in options}
+            for turn in range(turns)
+            for name, options in self.inputs
+        }
 
     def name(self) -> str:
         """Return the name of the study."""
@@ -82,7 +94,8 @@ class Plan:
 
     def names(self) -> list[str]:
         """Return the name that a new study gets, and that of one which an earlier version may have begun."""
-        return [self._named(MEASURED_AS), self._named(INDEPENDENT)] if self.in_rounds else [self._named(INDEPENDENT)]
+        before = [] if self.inputs else [self._named(INDEPENDENT)]
+        return [self._named(MEASURED_AS), *before] if self.in_rounds or self.inputs else before
 
     def _named(self, measured_as: int) -> str:
         """Return a name for the study that changes with everything that changes the answer."""
@@ -101,11 +114,14 @@ class Plan:
                 measured_as,
             ],
         }
+        if self.inputs:
+            told["inputs"] = [[name, *map(asdict, options)] for name, options in self.inputs]
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     def study(self, storage: str | Storage | None) -> Study:
         """Make the study, or find it; one that an earlier version began goes on as it was."""
         there = self._there(storage)
+        rounds = "rounds" if self.in_rounds and (there is None or there.name == self.name()) else None
         name = self.name() if there is None else there.name
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
@@ -119,7 +135,7 @@ class Plan:
             goal="practical",
             storage=storage,
             name=name,
-            blocks="rounds" if self.in_rounds and name == self.name() else None,
+            blocks=list(self.cells) if self.inputs else rounds,
             guards=[source.guard for source in self.sources if source.guard is not None],
             contexts=contexts,
             algorithm=self.algorithm,
@@ -167,11 +183,12 @@ class Campaign:
         self.runs = None if runs is None else checks.whole("runs of a bench", runs, least=1)
         self.study = plan.study(storage)
         self.by_name = {option.name: option for option in plan.options}
+        self.cells = plan.cells
         self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
         self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
         self.progress = Progress()
         self.runs_before = self.study.counts()["told"]
-        self._ready: set[str] = set()
+        self._ready: set[tuple[str, str]] = set()  # options that have run in this process, and their commands
         self._seconds: dict[str, float] = {}  # that options took the last time
         self._runner = Runner()
         self._turn = 0
@@ -212,7 +229,7 @@ class Campaign:
         """Run what was asked for, and tell what came out in the order of asking."""
         study, waiting, failures = self.study, deque(trials), dict[str, str]()
         try:
-            for outcome in self._measured([self.by_name[trial.arm] for trial in trials]):
+            for outcome in self._measured([self._option(trial) for trial in trials]):
                 trial = waiting[0]
                 try:
                     if isinstance(outcome, OptionFailed):
@@ -234,6 +251,10 @@ class Campaign:
                 raise Failed("\n".join(lines)) from None
             self._leave_out(name, f"failed: {why}")
 
+    def _option(self, trial: Trial) -> Option:
+        """What is run for a trial: an option, on an input if there are any."""
+        return self.by_name[trial.arm] if not self.plan.inputs else self.cells[str(trial.block)][trial.arm]
+
     def _leave_out(self, name: str, why: str) -> None:
         """An option that fails has no values: its leaving rests on no outcome."""
         self.study.withdraw(name, why, kind="failed")
@@ -244,16 +265,24 @@ class Campaign:
             self.study.add_arms(names, looked=False)
 
     def unknowable(self) -> list[str]:
-        """Say what more runs do not tell: values below what can be measured, and numbers that never varied."""
+        """Say what more runs do not tell: values below what can be measured, and numbers that never varied.
+
+        On inputs: that the answer is about single runs.
+        """
         table = self.study.verdicts()
-        if "undecided" not in table.verdicts:
-            return []
+        noisy = [source.name for source in self.plan.sources if not source.metric.exact]
         said = []
+        if self.plan.inputs and noisy:
+            said.append(f"each option runs once on each input: the noise of these runs is in its {', '.join(noisy)}")
+        if "undecided" not in table.verdicts:
+            return said
         still, bounds = table.never_varied, table.below
         for column, source in enumerate(self.plan.sources):
             low = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
             if len(low) > 1:
                 said.append(f"{source.name} of {', '.join(low)} is below what can be measured here: not compared")
+            if self.plan.inputs:
+                continue
             same = [arm for k, arm in enumerate(table.arms) if still[k, column]]
             if same:
                 proves = "few runs of it prove little" if self.study.in_rounds else "that proves nothing"
@@ -270,7 +299,8 @@ class Campaign:
 
     def runs_ahead(self) -> float:
         """Estimate how many more runs it takes."""
-        return self.study.needed()
+        left = len(self.study.arms) * len(self.cells) - int(self.study.proven().counts.sum())
+        return min(self.study.needed(), left) if self.plan.inputs else self.study.needed()
 
     def _in_question(self) -> list[str]:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
@@ -293,6 +323,8 @@ class Campaign:
         In rounds, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
+        if self.plan.inputs:
+            return self._ask_on_inputs(budget)
         if self.runs is not None:
             return self._ask_for_all(budget)
         if not self._waiting and self.plan.use_features and not self.decided and not self.study.stuck:
@@ -310,6 +342,14 @@ class Campaign:
         if self._waiting and self.study.in_rounds:
             self._waiting = self._allowed(budget)
             self._asked_for = {trial.arm: trial for trial in self.study.ask_round(self._waiting)}
+
+    def _ask_on_inputs(self, budget: Callable[[Progress], bool]) -> list[Trial]:
+        """Return what to run next, as the algorithm asks: options in question on one input, then on the next one."""
+        if self.study.done or self.study.stuck:
+            return []
+        self._waiting = self.study.arms
+        n, self._waiting = len(self._allowed(budget, PART_SECONDS)), []
+        return self.study.ask(n)
 
     def _ask_for_all(self, budget: Callable[[Progress], bool]) -> list[Trial]:
         """Return what to run next so that each option gets its number of runs, in rounds, whatever is known."""
@@ -352,13 +392,13 @@ class Campaign:
 
     def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
         """Run each option once and yield what it gave; a part that is cut short yields what had ended, and raises."""
-        wrong: dict[str, OptionFailed] = {}
-        jobs: dict[str, Job] = {}
-        for option in options:
+        wrong: dict[int, OptionFailed] = {}
+        jobs: dict[int, Job] = {}
+        for place, option in enumerate(options):
             try:
-                jobs[option.name] = self._job(option)
+                jobs[place] = self._job(option)
             except InvalidInput as problem:
-                wrong[option.name] = OptionFailed(str(problem))
+                wrong[place] = OptionFailed(str(problem))
         self._wait_until_quiet(len(jobs))
         cut = None
         try:
@@ -371,11 +411,11 @@ class Campaign:
         except Interrupted as problem:
             done, cut = problem.done, problem
         ended = dict(zip(jobs, done, strict=False))
-        for option in options:
-            if option.name in wrong:
-                yield wrong[option.name]
-            elif option.name in ended:
-                yield self._outcome(option, ended[option.name])
+        for place, option in enumerate(options):
+            if place in wrong:
+                yield wrong[place]
+            elif place in ended:
+                yield self._outcome(option, ended[place])
             else:
                 break
         if cut is not None:
@@ -388,7 +428,7 @@ class Campaign:
             how = {"timeout": self.plan.timeout, "capture": False, "measured": False}
             return None if text is None else Command(text, option.shell, **how)  # type: ignore[arg-type]
 
-        first = option.name not in self._ready
+        first = (option.name, option.command) not in self._ready
         command = Command(
             option.command,
             shell=option.shell,
@@ -413,7 +453,7 @@ class Campaign:
         for what, run in done.steps:
             if problem := self._problem(what, run):
                 return OptionFailed(problem + _said(run))
-        self._ready.add(option.name)
+        self._ready.add((option.name, option.command))
         run = [run for what, run in done.steps if what == "command"][-1]
         if option.shell:
             shell = self.progress.shell_seconds
@@ -455,8 +495,8 @@ class Campaign:
         return self._references[-1] > BUSY * statistics.median(self._references)
 
     def drift(self) -> list[str]:
-        """Say of which metrics the values rose or fell with time, for all options alike."""
-        return drift(self.study, self.plan.sources)
+        """Say of which metrics the values rose or fell with time, for all options alike; inputs differ anyway."""
+        return [] if self.plan.inputs else drift(self.study, self.plan.sources)
 
 
 def drift(study: Study, sources: Sequence[Source]) -> list[str]:

@@ -419,12 +419,11 @@ class Replica:
         apart, certain = self.session.kernels.apart, self.session.setup.certain[places]
         if apart is not None:
             known = apart(self.session.state, self.session.constants, eps)[np.ix_(places, places)]
-            if not self.in_rounds:
-                return {"said": said, "eps": eps, "certain": certain, "apart": known}
             if censored is not None:  # such a value may be better than what was told: nobody is sure to be ahead of it
                 known = np.where(censored[:, None, :], -np.inf, known)
-            # without an eps a tie is never proven, unless the number is certain
-            still = (n > 1) & (self.tally.squares[self.there][:, :L] == 0.0) & ~certain & (eps == 0.0)
+            still = None
+            if self.in_rounds:  # without an eps a tie is never proven, unless the number is certain
+                still = (n > 1) & (self.tally.squares[self.there][:, :L] == 0.0) & ~certain & (eps == 0.0)
             return {"said": said, "eps": eps, "certain": certain, "censored": censored, "apart": known, "still": still}
         return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n}
 
