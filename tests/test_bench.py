@@ -521,7 +521,7 @@ def test_what_is_asked_counts_in_its_order_and_as_far_as_the_budget_goes() -> No
     assert [name for _, name, _, _ in campaign.study.observations()] == log
 
 
-def test_parts_of_blocks() -> None:
+def test_parts_of_rounds() -> None:
     plan = Plan(tuple(options_of(["true {x}"], {"x": list("abc")})), (source_of("time", {}),))
     campaign = Campaign(plan, "memory")
     campaign._seconds = {"a": 0.1, "b": 0.1, "c": 0.1, "slow": 5.0}
@@ -666,7 +666,7 @@ def test_numbers_in_exports_are_those_of_the_metric(folder: Path) -> None:
 # A number of runs, references, raw runs
 
 
-def test_each_option_runs_as_often_as_asked_for_in_blocks() -> None:
+def test_each_option_runs_as_often_as_asked_for_in_rounds() -> None:
     log: list[str] = []
 
     def draw(name: str) -> list[float]:
@@ -895,7 +895,7 @@ def test_the_budget(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_left_is_said_while_it_runs() -> None:
     plan = Plan(tuple(options_of(["true {x}"], {"x": list("abc")})), (source_of("x:min=json@x", {"x": "0.1"}),))
     campaign = MadeUp(plan, lambda name: [1.0 + 0.01 * campaign.progress.runs], runs=2)
-    campaign._seconds = {}  # blocks are run in parts
+    campaign._seconds = {}  # rounds are run in parts
     steps = campaign.steps()
     next(steps)
     assert _ahead(campaign, report.verdicts(campaign)) == "first runs: 2 of 3 options left"

@@ -64,11 +64,11 @@ ROUNDING = 1e-12
 class Concern:
     """Something that the guarantee does not allow for, seen in the values of one metric."""
 
-    kind: str  # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied", "few blocks"
+    kind: str  # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied", "few blocks", "few rounds"
     metric: str
     options: tuple[str, ...]  # of which it was seen, the clearest first; none: of all options together
     figures: dict[str, float]  # what was measured, of the first option or of all together
-    blocks: tuple[str, ...] = ()  # that carry the difference of the first option to its rival, of "few blocks"
+    blocks: tuple[str, ...] = ()  # that carry the difference of the first option to its rival; of rounds, their numbers
 
     @property
     def text(self) -> str:
@@ -105,6 +105,12 @@ class Concern:
                 f"{saw['spread']:.0%} of how much differences vary. If such blocks are rare, those that were not seen "
                 f"yet may change the verdict: {all_of_them}; or say how far options can be apart (--ratio "
                 f"{self.metric}=NUMBER, --bounds); or ask for more caution (--algorithm scout:caution=256)."
+            )
+        if self.kind == "few rounds":
+            return (
+                f"{len(self.blocks)} of {saw['blocks']:,.0f} rounds ({', '.join(self.blocks)}) make up "
+                f"{saw['spread']:.0%} of how much differences vary. If such rounds are rare, those to come may change "
+                "the verdict: look for what disturbs them, or ask for more caution (--algorithm scout:caution=64)."
             )
         n = f"{saw['values']:,.0f} values"
         natural = saw.get("lowest", -1.0) >= 0.0 and saw.get("highest", 2.0) <= 1.0

@@ -121,17 +121,20 @@ def _uses_contexts(settings: Settings, setup: Setup) -> bool:
 def _differences(asked: Statement, blocks: Blocks) -> list[str]:
     """What is assumed where options are compared on the same blocks; metrics are named where they differ in that."""
     kinds: dict[str, list[str]] = {}
+    block = "round" if blocks.endless else "block"
     for metric in asked.metrics:
-        kind = "differences between options over the blocks as from a normal law"
+        kind = f"differences between options over the {block}s as from a normal law"
         if metric.ratio is not None:
-            kind = f"no option more than {metric.ratio:g} times another on a block"
+            kind = f"no option more than {metric.ratio:g} times another on a {block}"
         elif metric.bounds is not None:
             kind = "outcomes within their bounds"
         kinds.setdefault(kind, []).append(metric.name)
     said = [f"{', '.join(names)}: {kind}" for kind, names in kinds.items()]
     relative = [metric.name for metric in asked.metrics if metric.relative]
     if relative:
-        said.append(f"geometric means of {', '.join(relative)} over the blocks")
+        said.append(f"geometric means of {', '.join(relative)} over the {block}s")
+    if blocks.endless:
+        return ["options compared within rounds, which are independent of each other", *said]
     if blocks.listed:
         return [f"about the {len(blocks.names)} blocks of the list, measured once, in an order drawn at random", *said]
     return ["about the population of the blocks, drawn from it at random", *said]

@@ -113,16 +113,20 @@ def judge(
     censored: BoolArray | None = None,
     n: IntArray | None = None,
     apart: FloatArray | None = None,
+    still: BoolArray | None = None,
 ) -> Judgement:
     """Return the verdicts that people act on, by what an algorithm says.
 
     certain: (L,) or (K, L) whether a number that never varied is. censored: (K, L) whether a value may be better than
     what was told. n: (K, L) how often each was measured; None: as often as its arm. apart: (K, K, L) how much better
     j is than k at least, [k, j], where the algorithm knows that of pairs; what it knows of each arm is not used then.
+    still: (K, L) of which numbers more samples tell nothing, because they never vary; None: as their intervals say.
     """
     bounds = np.zeros(said.radii.shape, np.bool_) if censored is None else censored
     n = said.counts[:, None] if n is None else n
-    still = never_varied(said.estimates, said.radii, n, certain) & ~bounds & (apart is None)
+    if still is None:
+        still = never_varied(said.estimates, said.radii, n, certain) & (apart is None)
+    still = still & ~bounds
     ends = _ends(said.estimates, np.where(still, np.inf, said.radii), bounds, eps, apart)
     # an algorithm takes a bound for a value: what may be better than that need not be beaten
     alive = np.flatnonzero((said.status != DOMINATED) | bounds.any(axis=1))
@@ -343,9 +347,10 @@ class Judge:
         censored: BoolArray | None = None,
         n: IntArray | None = None,
         apart: FloatArray | None = None,
+        still: BoolArray | None = None,
     ) -> None:
         """Judge by what the algorithm says now; the rest is as in `judge`."""
-        self.judgement = judge(said, eps, certain, censored, n, apart)
+        self.judgement = judge(said, eps, certain, censored, n, apart, still)
         self.next_look = int(LOOK_AFTER * samples) + 1 + self.judgement.undecided // LOOK_ARMS
         self.was_done = done
 

@@ -148,7 +148,8 @@ class Session:
         values, mask = self._checked_outcome(outcome, observed)
         ticket = np.zeros(self.kernels.ticket_size)
         if block is not None:
-            ticket[:] = checks.whole("block", block, least=0, most=len(self.state.outcomes) - 1) + 1.0
+            there = max(len(self.state.outcomes), int(self.state.visited.max()) + 1)  # where they have no end: one more
+            ticket[:] = checks.whole("block", block, least=0, most=there - 1) + 1.0
         self._update(arm, ticket, values, mask)
 
     def add_many(self, arms: IntArray, outcomes: FloatArray, observed: BoolArray) -> None:

@@ -233,6 +233,11 @@ class Blocks:
         """Whether the answer is about these blocks alone."""
         return self.target == "list"
 
+    @property
+    def endless(self) -> bool:
+        """Whether there is no end of them, as of rounds."""
+        return not self.names
+
 
 @dataclass(frozen=True, eq=False)
 class Statement:

@@ -126,6 +126,7 @@ class VerdictTable:
     seen: FloatArray | None = None  # (K, L) means of all that was measured, as it is compared; NaN: nothing was
     reference: str | None = None  # the arm to which intervals are differences, on the same blocks; None: they are not
     rings: tuple[tuple[str, ...], ...] = ()  # arms that are pointless each beside another of them: all are kept
+    apart: FloatArray | None = None  # (K, L) by how much each differs from its rival at most; None: as widths say
 
     @classmethod
     def of(
@@ -229,6 +230,7 @@ class VerdictTable:
             survives=None if self.survives is None else self.survives[chosen],
             censored=None if self.censored is None else self.censored[chosen],
             seen=None if self.seen is None else self.seen[chosen],
+            apart=None if self.apart is None else self.apart[chosen],
         )
 
     @property
@@ -288,6 +290,9 @@ class VerdictTable:
         rival = self.rivals[k]
         if self.verdicts[k] != "same" or rival is None:
             return None
+        if self.apart is not None:
+            known: list[float] = self.apart[k].tolist()
+            return known
         j = self.place[rival]
         lead = np.abs(self.centres[k] - self.centres[j])
         most: list[float] = (lead + self.widths[k] + self.widths[j]).tolist()

@@ -9,7 +9,7 @@ from . import page, report
 from .campaign import Campaign, Failed, Plan, Progress
 from .columns import Extra, columns_of
 from .metrics import Source, source_of
-from .options import Option, options_of, variables_of
+from .options import Option, inputs_of, options_of, variables_of
 
 __all__ = [
     "Campaign",
@@ -20,6 +20,7 @@ __all__ = [
     "Progress",
     "Source",
     "columns_of",
+    "inputs_of",
     "options_of",
     "page",
     "report",

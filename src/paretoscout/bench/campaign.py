@@ -1,7 +1,8 @@
 """The whole of a bench: set up, ask the study, run, tell, until every option has its verdict.
 
-In blocks: what is run next is chosen before a block starts, and what it gave is told, in that order, after its end.
-While commands run nothing else does.
+In rounds: which options are run, and in which order, is settled before a round begins, and options are compared by what
+they gave in the same round. A round is run in parts, and what a part gave is told, in that order, after its end. While
+commands run nothing else does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import statistics
 import time
@@ -21,8 +23,10 @@ import numpy as np
 
 from .. import checks
 from ..algorithms.contract import Settings
+from ..algorithms.registry import resolve
 from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput, UnknownName
+from ..statement import FEWEST_BLOCKS
 from ..storage import Storage
 from ..study import Below, Study, Trial
 from ..verdicts import VerdictTable
@@ -30,7 +34,7 @@ from .metrics import NoValue, Source
 from .options import Option, contexts_of
 from .run import Command, Done, Interrupted, Job, Run, Runner
 
-#: A short fixed piece of work, timed before every block: how fast is the machine at the moment?
+#: A short fixed piece of work, timed before every part of a round: how fast is the machine at the moment?
 REFERENCE_LOOPS = 3_000
 BUSY = 1.25  # slower than usual (the median of the last REFERENCES) by this factor: something else is going on
 REFERENCES = 50
@@ -38,10 +42,12 @@ WAIT_SECONDS, WAIT_PER_RUN = 0.005, 0.001  # one wait; and what waiting may cost
 SHELL_RUNS = 10
 DRIFT_P = 0.001  # a trend this unlikely by chance is reported
 MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs of them are compared
-PART_SECONDS = 1.0  # longer blocks are run in parts of about that
+PART_SECONDS = 1.0  # longer rounds are run in parts of about that
 #: An option whose intervals are wider than this share of its values is run so many times at least.
 SHARP_ENOUGH, RUNS_TO_SHOW = 0.1, 20
-MEASURED_AS = 3  # runs that were measured in another way are not mixed with these: each has its own studies
+#: Runs that were measured in another way are not mixed with these: each has its own studies. 3: as samples that are
+#: independent of each other, as everything was before there were rounds in which options are compared.
+MEASURED_AS, INDEPENDENT = 4, 3
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ class Plan:
     stdin: str | None = None
     timeout: float | None = None
     use_features: bool = False  # tell the algorithm the variables as contexts
+    inputs: tuple[tuple[str, tuple[Option, ...]], ...] = ()  # what all options are run on, and the options there
     title: str = ""  # the question, in the user's words; no part of the name: runs are found under any title
 
     def __post_init__(self) -> None:
@@ -66,7 +73,31 @@ class Plan:
         if self.title:
             checks.name("title of a bench", self.title)
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether options are compared within rounds; not where outcomes of one option tell of others."""
+        return not self.use_features and not self.inputs and resolve(self.algorithm)[0].name == "scout"
+
+    @property
+    def cells(self) -> dict[str, dict[str, Option]]:
+        """The options on each input, by its name and theirs. A list that is very short is gone through again."""
+        turns = math.ceil(FEWEST_BLOCKS / max(1, len(self.inputs)))
+        return {
+            name if turn == 0 else f"{name} ({turn + 1})": {option.name: option for option in options}
+            for turn in range(turns)
+            for name, options in self.inputs
+        }
+
     def name(self) -> str:
+        """Return the name of the study."""
+        return self.names()[0]
+
+    def names(self) -> list[str]:
+        """Return the name that a new study gets, and that of one which an earlier version may have begun."""
+        before = [] if self.inputs else [self._named(INDEPENDENT)]
+        return [self._named(MEASURED_AS), *before] if self.in_rounds or self.inputs else before
+
+    def _named(self, measured_as: int) -> str:
         """Return a name for the study that changes with everything that changes the answer."""
         told = {
             "options": [asdict(option) for option in self.options],
@@ -80,13 +111,18 @@ class Plan:
                 self.stdin,
                 self.timeout,
                 self.use_features,
-                MEASURED_AS,
+                measured_as,
             ],
         }
+        if self.inputs:
+            told["inputs"] = [[name, *map(asdict, options)] for name, options in self.inputs]
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     def study(self, storage: str | Storage | None) -> Study:
-        """Make the study, or find it."""
+        """Make the study, or find it; one that an earlier version began goes on as it was."""
+        there = self._there(storage)
+        rounds = "rounds" if self.in_rounds and (there is None or there.name == self.name()) else None
+        name = self.name() if there is None else there.name
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
         columns = contexts_of(self.options) if self.use_features else {}
@@ -98,21 +134,22 @@ class Plan:
             delta=self.delta,
             goal="practical",
             storage=storage,
-            name=self.name(),
+            name=name,
+            blocks=list(self.cells) if self.inputs else rounds,
             guards=[source.guard for source in self.sources if source.guard is not None],
             contexts=contexts,
             algorithm=self.algorithm,
             seed=self.seed,
             lease=7 * 24 * 3600.0,  # this process runs what it asks for
-            title=self._title(storage),
+            title=self.title if there is None else there.spec.title,  # a study that is there keeps its own
         )
 
-    def _title(self, storage: str | Storage | None) -> str:
-        """Return the title of the study: a study that is there keeps its own."""
-        try:
-            return Study.load(self.name(), storage).spec.title
-        except (InvalidInput, UnknownName):
-            return self.title
+    def _there(self, storage: str | Storage | None) -> Study | None:
+        """Return the study, if it is there."""
+        for name in self.names():
+            with contextlib.suppress(InvalidInput, UnknownName):
+                return Study.load(name, storage)
+        return None
 
 
 @dataclass
@@ -121,7 +158,7 @@ class Progress:
 
     runs: int = 0  # in this process
     ahead: float = 0.0  # seconds that the runs which are about to be asked for will take, about
-    busy: int = 0  # runs of blocks before which the machine was busy
+    busy: int = 0  # runs of parts of rounds before which the machine was busy
     waited: int = 0  # times that it was waited for
     short: int = 0  # runs that took less than twice as long as starting their shell
     seconds: float = 0.0  # spent in runs and what goes before and after them
@@ -146,27 +183,32 @@ class Campaign:
         self.runs = None if runs is None else checks.whole("runs of a bench", runs, least=1)
         self.study = plan.study(storage)
         self.by_name = {option.name: option for option in plan.options}
+        self.cells = plan.cells
         self.capture = any(source.kind in ("stdout", "json") for source in plan.sources)
         self.tolerates_failure = any(source.kind == "exit" for source in plan.sources)
         self.progress = Progress()
         self.runs_before = self.study.counts()["told"]
-        self._ready: set[str] = set()
+        self._ready: set[tuple[str, str]] = set()  # options that have run in this process, and their commands
         self._seconds: dict[str, float] = {}  # that options took the last time
         self._runner = Runner()
         self._turn = 0
-        self._waiting: list[str] = []  # what is left of the block
+        self._waiting: list[str] = []  # what is left of the round
+        self._asked_for: dict[str, Trial] = {}  # the trials of that, where options are compared within rounds
         self._rng = np.random.default_rng(plan.seed)
         self._references: deque[float] = deque(maxlen=REFERENCES)
 
     def steps(self, budget: Callable[[Progress], bool] = lambda _: False) -> Iterator[Progress]:
-        """Run one block after the other until all is decided, or `budget` says that it is spent."""
+        """Run one round after the other until all is decided, or `budget` says that it is spent."""
         with self._runner:
-            yield from self._steps(budget)
+            try:
+                yield from self._steps(budget)
+            finally:
+                self._cut_short()
 
     def _steps(self, budget: Callable[[Progress], bool]) -> Iterator[Progress]:
         study = self.study
         for left in study.open:
-            study.fail(left, "interrupted")
+            study.fail(left, "interrupted", cut=True)
         self._take_back([each.option for each in study.standing().withdrawn if each.kind == "failed"])
         if any(option.shell for option in self.plan.options):
             self.progress.shell_seconds = self._shell()
@@ -174,14 +216,20 @@ class Campaign:
             trials = self._ask(budget)
             if not trials:
                 return
-            self._run_block(trials)
+            self._run_part(trials)
             yield self.progress
 
-    def _run_block(self, trials: Sequence[Trial]) -> None:
+    def _cut_short(self) -> None:
+        """Say what of the last round is not run: no options are compared in it, for time is an outcome."""
+        for trial in self._asked_for.values():
+            self.study.fail(trial, "not run: the round was cut short", cut=True)
+        self._waiting, self._asked_for = [], {}
+
+    def _run_part(self, trials: Sequence[Trial]) -> None:
         """Run what was asked for, and tell what came out in the order of asking."""
         study, waiting, failures = self.study, deque(trials), dict[str, str]()
         try:
-            for outcome in self._measured([self.by_name[trial.arm] for trial in trials]):
+            for outcome in self._measured([self._option(trial) for trial in trials]):
                 trial = waiting[0]
                 try:
                     if isinstance(outcome, OptionFailed):
@@ -195,13 +243,17 @@ class Campaign:
         finally:
             for trial in waiting:
                 with contextlib.suppress(Conflict):  # told, just before
-                    study.fail(trial, "interrupted")
+                    study.fail(trial, "interrupted", cut=True)
         for name, why in failures.items():
             self.progress.dropped[name] = why
             if self.stop_on_failure or len(study.verdicts().arms) == 1:
                 lines = (f"option {name!r} failed: {why}" for name, why in self.progress.dropped.items())
                 raise Failed("\n".join(lines)) from None
             self._leave_out(name, f"failed: {why}")
+
+    def _option(self, trial: Trial) -> Option:
+        """What is run for a trial: an option, on an input if there are any."""
+        return self.by_name[trial.arm] if not self.plan.inputs else self.cells[str(trial.block)][trial.arm]
 
     def _leave_out(self, name: str, why: str) -> None:
         """An option that fails has no values: its leaving rests on no outcome."""
@@ -213,21 +265,30 @@ class Campaign:
             self.study.add_arms(names, looked=False)
 
     def unknowable(self) -> list[str]:
-        """Say what more runs do not tell: values below what can be measured, and numbers that never varied."""
+        """Say what more runs do not tell: values below what can be measured, and numbers that never varied.
+
+        On inputs: that the answer is about single runs.
+        """
         table = self.study.verdicts()
-        if "undecided" not in table.verdicts:
-            return []
+        noisy = [source.name for source in self.plan.sources if not source.metric.exact]
         said = []
+        if self.plan.inputs and noisy:
+            said.append(f"each option runs once on each input: the noise of these runs is in its {', '.join(noisy)}")
+        if "undecided" not in table.verdicts:
+            return said
         still, bounds = table.never_varied, table.below
         for column, source in enumerate(self.plan.sources):
             low = [arm for k, arm in enumerate(table.arms) if bounds[k, column]]
             if len(low) > 1:
                 said.append(f"{source.name} of {', '.join(low)} is below what can be measured here: not compared")
+            if self.plan.inputs:
+                continue
             same = [arm for k, arm in enumerate(table.arms) if still[k, column]]
             if same:
+                proves = "few runs of it prove little" if self.study.in_rounds else "that proves nothing"
                 said.append(
-                    f"{source.name} was the same in all runs of {', '.join(same)}: that proves nothing, unless it "
-                    f"always is; if so, say --exact {source.name}"
+                    f"{source.name} was the same in all runs of {', '.join(same)}: {proves}, unless it always is; if "
+                    f"so, say --exact {source.name}"
                 )
         return said
 
@@ -238,9 +299,10 @@ class Campaign:
 
     def runs_ahead(self) -> float:
         """Estimate how many more runs it takes."""
-        return self.study.needed()
+        left = len(self.study.arms) * len(self.cells) - int(self.study.proven().counts.sum())
+        return min(self.study.needed(), left) if self.plan.inputs else self.study.needed()
 
-    def _block(self) -> list[str]:
+    def _in_question(self) -> list[str]:
         """What to run next, each once: what bears on a verdict, else what people want to see more of."""
         standing = self.study.standing()
         table = standing.table
@@ -258,26 +320,43 @@ class Campaign:
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
         """Return what to run next; nothing: every option has its verdict, or more runs are of no use.
 
-        In blocks, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
+        In rounds, each in an order of its own; where outcomes of one option tell of others, or nobody but the algorithm
         may choose, what it asks for.
         """
+        if self.plan.inputs:
+            return self._ask_on_inputs(budget)
         if self.runs is not None:
             return self._ask_for_all(budget)
         if not self._waiting and self.plan.use_features and not self.decided and not self.study.stuck:
             self._turn = (self._turn + 1) % (len(self.by_name) + 1)
-            if self._turn:  # and now and then a block, for the algorithm may think that it knows all
+            if self._turn:  # and now and then a round, for the algorithm may think that it knows all
                 return [self._asked(None)]
-        self._waiting = [name for name in self._waiting if name not in self.study.withdrawn]
+        self._waiting = [name for name in self._waiting if name in self._asked_for or name not in self.study.withdrawn]
         if not self._waiting:
-            self._waiting = self._rng.permutation(self._block()).tolist()
+            self._begin_round(self._in_question(), budget)
         return [self._asked(name) for name in self._part(budget)]
 
+    def _begin_round(self, names: Sequence[str], budget: Callable[[Progress], bool]) -> None:
+        """Settle what the next round has, and in which order: as many as the budget seems to allow."""
+        self._waiting = self._rng.permutation(list(names)).tolist()
+        if self._waiting and self.study.in_rounds:
+            self._waiting = self._allowed(budget)
+            self._asked_for = {trial.arm: trial for trial in self.study.ask_round(self._waiting)}
+
+    def _ask_on_inputs(self, budget: Callable[[Progress], bool]) -> list[Trial]:
+        """Return what to run next, as the algorithm asks: options in question on one input, then on the next one."""
+        if self.study.done or self.study.stuck:
+            return []
+        self._waiting = self.study.arms
+        n, self._waiting = len(self._allowed(budget, PART_SECONDS)), []
+        return self.study.ask(n)
+
     def _ask_for_all(self, budget: Callable[[Progress], bool]) -> list[Trial]:
-        """Return what to run next so that each option gets its number of runs, in blocks, whatever is known."""
+        """Return what to run next so that each option gets its number of runs, in rounds, whatever is known."""
         lacking = self.lacking()
-        self._waiting = [name for name in self._waiting if name in lacking]
+        self._waiting = [name for name in self._waiting if name in self._asked_for or name in lacking]
         if not self._waiting:
-            self._waiting = self._rng.permutation(list(lacking)).tolist()
+            self._begin_round(list(lacking), budget)
         return [self._asked(name) for name in self._part(budget)]
 
     def lacking(self) -> dict[str, int]:
@@ -287,32 +366,39 @@ class Campaign:
         return {arm: runs for arm, runs in left.items() if runs > 0}
 
     def _part(self, budget: Callable[[Progress], bool]) -> list[str]:
-        """Take the next part of the block: what takes PART_SECONDS, and the budget allows; one at least.
+        """Take the next part of the round: what takes PART_SECONDS, and the budget allows; one at least.
 
         Long runs so are kept and shown one by one; what has not run yet may be long.
         """
-        part: list[str] = []
-        ahead = 0.0
-        while self._waiting:
-            then = replace(self.progress, runs=self.progress.runs + len(part), ahead=ahead)
-            if part and (ahead >= PART_SECONDS or budget(then)):
-                break
-            part.append(self._waiting.pop(0))
-            ahead += self._seconds.get(part[-1], PART_SECONDS)
+        part = self._allowed(budget, PART_SECONDS)
+        del self._waiting[: len(part)]
         return part
 
+    def _allowed(self, budget: Callable[[Progress], bool], seconds: float = math.inf) -> list[str]:
+        """Return the first of what is left: as many as take so many seconds, and the budget allows; one at least."""
+        ahead = 0.0
+        for n, name in enumerate(self._waiting):
+            then = replace(self.progress, runs=self.progress.runs + n, ahead=ahead)
+            if n and (ahead >= seconds or budget(then)):
+                return self._waiting[:n]
+            ahead += self._seconds.get(name, PART_SECONDS)
+        return list(self._waiting)
+
     def _asked(self, name: str | None) -> Trial:
+        """Return the trial of an option; None: of one that the algorithm chooses."""
+        if name is not None and name in self._asked_for:
+            return self._asked_for.pop(name)
         return self.study.ask(arm=name)
 
     def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
-        """Run each option once and yield what it gave; a block that is cut short yields what had ended, and raises."""
-        wrong: dict[str, OptionFailed] = {}
-        jobs: dict[str, Job] = {}
-        for option in options:
+        """Run each option once and yield what it gave; a part that is cut short yields what had ended, and raises."""
+        wrong: dict[int, OptionFailed] = {}
+        jobs: dict[int, Job] = {}
+        for place, option in enumerate(options):
             try:
-                jobs[option.name] = self._job(option)
+                jobs[place] = self._job(option)
             except InvalidInput as problem:
-                wrong[option.name] = OptionFailed(str(problem))
+                wrong[place] = OptionFailed(str(problem))
         self._wait_until_quiet(len(jobs))
         cut = None
         try:
@@ -325,11 +411,11 @@ class Campaign:
         except Interrupted as problem:
             done, cut = problem.done, problem
         ended = dict(zip(jobs, done, strict=False))
-        for option in options:
-            if option.name in wrong:
-                yield wrong[option.name]
-            elif option.name in ended:
-                yield self._outcome(option, ended[option.name])
+        for place, option in enumerate(options):
+            if place in wrong:
+                yield wrong[place]
+            elif place in ended:
+                yield self._outcome(option, ended[place])
             else:
                 break
         if cut is not None:
@@ -342,7 +428,7 @@ class Campaign:
             how = {"timeout": self.plan.timeout, "capture": False, "measured": False}
             return None if text is None else Command(text, option.shell, **how)  # type: ignore[arg-type]
 
-        first = option.name not in self._ready
+        first = (option.name, option.command) not in self._ready
         command = Command(
             option.command,
             shell=option.shell,
@@ -367,7 +453,7 @@ class Campaign:
         for what, run in done.steps:
             if problem := self._problem(what, run):
                 return OptionFailed(problem + _said(run))
-        self._ready.add(option.name)
+        self._ready.add((option.name, option.command))
         run = [run for what, run in done.steps if what == "command"][-1]
         if option.shell:
             shell = self.progress.shell_seconds
@@ -409,8 +495,8 @@ class Campaign:
         return self._references[-1] > BUSY * statistics.median(self._references)
 
     def drift(self) -> list[str]:
-        """Say of which metrics the values rose or fell with time, for all options alike."""
-        return drift(self.study, self.plan.sources)
+        """Say of which metrics the values rose or fell with time, for all options alike; inputs differ anyway."""
+        return [] if self.plan.inputs else drift(self.study, self.plan.sources)
 
 
 def drift(study: Study, sources: Sequence[Source]) -> list[str]:

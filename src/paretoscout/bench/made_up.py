@@ -26,7 +26,7 @@ class MadeUp(Campaign):
     def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float]], *, runs: int | None = None) -> None:
         super().__init__(plan, "memory", runs=runs)
         self.draw = draw
-        self._seconds = dict.fromkeys(self.by_name, 0.0)  # blocks are not run in parts
+        self._seconds = dict.fromkeys(self.by_name, 0.0)  # rounds are not run in parts
 
     def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
         for option in options:

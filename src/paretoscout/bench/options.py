@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 import re
 import shlex
@@ -54,6 +55,20 @@ def variables_of(texts: Sequence[str]) -> dict[str, list[str]]:
     return variables
 
 
+def inputs_of(text: str, folder: str | None = None) -> tuple[str, list[str]]:
+    """Read NAME=a,b,c, what every option is run on; patterns such as data/*.txt stand for the files that they match."""
+    ((name, values),) = variables_of([text]).items()
+    found = []
+    for value in values:
+        matching = sorted(glob.glob(value, root_dir=folder)) if glob.has_magic(value) else [value]
+        if not matching:
+            raise InvalidInput(f"inputs {name!r} must match a file, got {value!r}, which matches none")
+        found += matching
+    if "" in found:
+        raise InvalidInput(f"inputs {name!r} must not be empty, got {text!r}")
+    return name, list(dict.fromkeys(found))
+
+
 def _values(name: str, text: str) -> list[str]:
     """Return the numbers of a range, exact and without needless zeros; of any other text, itself.
 
@@ -92,8 +107,11 @@ def options_of(
     prepare: str | None = None,
     cleanup: str | None = None,
     shell: bool = False,
+    given: Mapping[str, str] | None = None,
 ) -> list[Option]:
     """Return an option for each command and combination of variables.
+
+    given: variables that are the same for all options, and no part of their names: the input on which they are run.
 
     Values of variables go into the words of a command, never into its syntax: a word is filled in after the command was
     split, so that spaces and quotes in a value stay where they are. With a shell they are quoted for it. An option is
@@ -109,17 +127,20 @@ def options_of(
         quotes_of(text)
         if not shell:
             _check_no_shell_needed(text)
-    for name in variables:
+    for name in set(variables) & set(given or {}):
+        raise InvalidInput(f"variable {name!r} must be given once, got it twice")
+    for name in (*variables, *(given or {})):
         if not any(re.search(rf"(?<!\$)\{{{name}\}}", text) for text in texts):
             raise InvalidInput(f"variable {name!r} must be used, as {{{name}}}, got: {'; '.join(texts)}")
     for text in texts:
-        _check_all_known(text, variables)
+        _check_all_known(text, {**variables, **(given or {})})
     options = []
     for command, values in itertools.product(commands, itertools.product(*variables.values())):
         chosen = dict(zip(variables, values, strict=True))
         described = ",".join(f"{name}={value}" for name, value in chosen.items() if value)
         name = command if not described else described if len(commands) == 1 else f"{command} {described}"
         name = _name_of(name)
+        chosen |= given or {}
         parts = {
             what: None if text is None else filled(text, chosen, shell)
             for what, text in {"command": command, "setup": setup, "prepare": prepare, "cleanup": cleanup}.items()

@@ -61,6 +61,13 @@ def _without_password(word: str) -> str:
     metavar="NAME=A,B,C|NAME=FIRST..LAST[:STEP]",
     help="A variable: {NAME} in a command; repeat.",
 )
+@click.option(
+    "-B",
+    "--inputs",
+    "inputs",
+    metavar="NAME=A,B,C|NAME=PATTERN",
+    help="What every option is run on, such as files: {NAME} in a command. Options are compared over all of them.",
+)
 @click.option("-n", "--name", "names", multiple=True, help="Name of an option, in their order; repeat.")
 @click.option(
     "-m",
@@ -141,6 +148,8 @@ def bench(**given: Any) -> None:
         paretoscout bench -S -L tool=gzip,bzip2,xz '{tool} -c data > packed' -m time -m size@packed
       Which value of a variable?
         paretoscout bench -L level=1..9 'gzip -{level} -kf data' -m time -m size@data.gz
+      Over many files?
+        paretoscout bench -L level=1..9 -B file='*.txt' 'gzip -{level} -kf {file}' -m time -m 'size@{file}.gz'
 
     Exit code 0: every option has its verdict; 3: undecided at --budget or after --runs; 4: --fail-if-dominated.
     """  # noqa: D301 - click wants the character itself
@@ -200,7 +209,7 @@ def _say_what_is_next(campaign: Campaign, budget: Budget, storage: str | None, i
 
 
 def _plan(given: dict[str, Any]) -> Plan:
-    from ..bench import Plan, options_of, source_of, variables_of
+    from ..bench import Plan, inputs_of, options_of, source_of, variables_of
 
     stated = {
         what: pairs(f"--{what}", given[what], "NAME=VALUE", of=of, value_with_sign=True)
@@ -213,14 +222,16 @@ def _plan(given: dict[str, Any]) -> Plan:
         for name in names:
             if name not in metrics:
                 raise InvalidInput(f"--{what} must be of a metric ({', '.join(metrics)}), got {name!r}")
-    options = options_of(
-        given["commands"],
-        variables_of(given["variables"]),
-        given["names"],
-        **{what: given[what] for what in ("setup", "prepare", "cleanup", "shell")},
-    )
+    how = {what: given[what] for what in ("setup", "prepare", "cleanup", "shell")}
+    compared = given["commands"], variables_of(given["variables"]), given["names"]
+    place, inputs = ("", []) if given["inputs"] is None else inputs_of(given["inputs"], given["cwd"])
+    for other in ("runs", "features"):
+        if place and given[other]:
+            raise InvalidInput(f"--{other} must be left out with -B: each option is run once on each input")
+    on = [(name, tuple(options_of(*compared, **how, given={place: name}))) for name in inputs]
     return Plan(
-        options=tuple(options),
+        options=tuple(options_of(*compared, **how, given={place: f"{{{place}}}"} if place else None)),
+        inputs=tuple(on),
         sources=sources,
         delta=given["delta"],
         algorithm=_algorithm(given["algorithm"], given["features"]),
@@ -470,7 +481,6 @@ class Budget:
 def _forget(plan: Any, storage: str | None) -> None:
     from ..storage import storage_of
 
-    try:
-        storage_of(storage or STORAGE).delete(plan.name())
-    except UnknownName:
-        return
+    for name in plan.names():
+        with contextlib.suppress(UnknownName):
+            storage_of(storage or STORAGE).delete(name)

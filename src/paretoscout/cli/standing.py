@@ -316,7 +316,7 @@ def _time(at: float) -> str:
 def _csv(study: Study) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    blocks = ["block"] if study.spec.walk else []
+    blocks = ["block"] if study.has_blocks else []
     writer.writerow(["trial", "arm", *blocks, *map(cell, study.spec.columns), "at"])
     for trial, arm, block, row, at in study.measurements():
         writer.writerow([trial, cell(arm), *([cell(block or "")] if blocks else []), *row, _time(at)])

@@ -434,7 +434,7 @@ def import_(
     frame = _table(file)
     with at_work(lambda: f"import {file}"):
         new = study.tell_frame(frame, arm=arm, trial=trial, time=time, block=block)
-    known = (arm, trial, time, block if study.spec.walk else None, *study.spec.columns)
+    known = (arm, trial, time, block if study.has_blocks else None, *study.spec.columns)
     ignored = [column for column in frame if column not in known]
     rows = len(next(iter(frame.values())))
     if as_json:

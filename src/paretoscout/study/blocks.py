@@ -47,7 +47,7 @@ def on_blocks(replica: Replica, option: str, rival: str) -> OnBlocks:
     k, j = (int(replica.place[replica.index[name]]) for name in (option, rival))
     leads: FloatArray = replica.session.state.outcomes[:, j] - replica.session.state.outcomes[:, k]
     there = np.flatnonzero(~np.isnan(leads).any(axis=1))
-    names = replica.blocks or []
+    names = replica.visited
     return OnBlocks(tuple(names[place] for place in there), leads[there], len(names))
 
 
@@ -68,7 +68,8 @@ def few_carry(replica: Replica) -> tuple[Concern, ...]:
             share, names = both.carried(position)
             if share > CARRY:
                 figures = {"blocks": float(len(both.blocks)), "of": float(both.passed), "spread": share}
-                concern = Concern("few blocks", metric.name, (option,), figures, tuple(names))
+                kind = "few rounds" if replica.in_rounds else "few blocks"
+                concern = Concern(kind, metric.name, (option,), figures, tuple(names))
                 seen.setdefault(metric.name, []).append((share, option, concern))
     return tuple(_worst(found) for found in seen.values())
 

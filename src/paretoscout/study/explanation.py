@@ -60,8 +60,9 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     if rival is not None and paired:
         both = on_blocks(replica, arm, rival)
         metric = next(place for place, each in enumerate(table.metrics) if each.name == hinge)
-        most = f" ({', '.join(both.most(metric))} matter most to {hinge})" if both.blocks else ""
-        leads += f"; on the {counted(len(both.blocks), 'block')} of both{most}"
+        lasting = both.blocks and not replica.in_rounds
+        most = f" ({', '.join(both.most(metric))} matter most to {hinge})" if lasting else ""
+        leads += f"; on the {counted(len(both.blocks), 'round' if replica.in_rounds else 'block')} of both{most}"
     measured = f"{arm} was measured {counted(samples, 'time')}."
     if verdict == "dominated":
         text = f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"

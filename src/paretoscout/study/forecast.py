@@ -60,6 +60,11 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
         needs = {**dict.fromkeys(names, 0.0), **({} if replica.done else _for_guards(replica))}
         total = sum(needs.values())
         return Remaining(total, total, total, None if total else 0.0, needs)
+    if replica.in_rounds:  # who is in the next ones is not for the algorithm to say
+        judged = replica.judgement
+        needs = dict.fromkeys(names, np.inf) if judged is None else dict(zip(names, judged.needs.tolist(), strict=True))
+        total = sum(needs.values())
+        return Remaining(total, total, total, None, needs)
     if replica.used_up:
         return Remaining(np.inf, np.inf, np.inf, None, dict.fromkeys(names, np.inf))
     drawn = _of_blocks(replica) if replica.blocks is not None else _of_noise(replica)

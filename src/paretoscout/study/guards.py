@@ -16,6 +16,31 @@ from .tally import Tally
 TYPICAL_SAMPLES = 50.0
 
 
+def width_of(spec: StudySpec, tally: Tally, arm: int, column: int, alpha: float, n: float | None = None) -> float:
+    """How far the mean of a column of an arm may be from what was measured, at alpha for each side.
+
+    By its samples alone, taken to be independent; on the scale on which the column is compared. n: the width there
+    would be after so many samples, if they go on as they were.
+    """
+    metric = spec.measured()[column]
+    if tally.n[arm, column] == 0:
+        return np.inf
+    n = float(tally.n[arm, column]) if n is None else n
+    sigma = spec.sigma[column]
+    if sigma is not None and column < len(spec.metrics) and spec.asked.sigma.ndim > 1:
+        sigma = float(spec.asked.sigma[arm, column])
+    if sigma is None and metric.bounds is not None:
+        low, high = metric.compared(np.array(metric.bounds)).tolist()
+        sigma = (high - low) / 2
+    rho = tuned_rho(TYPICAL_SAMPLES, alpha)
+    if sigma is not None:
+        return one_sided_mixture(n, alpha, sigma, rho) if sigma > 0 else 0.0
+    if not metric.exact and (not tally.varied(column) or tally.squares[arm, column] == 0.0):
+        return np.inf  # nobody takes that for normal noise
+    deviation = float(np.sqrt(tally.squares[arm, column] / tally.n[arm, column]))
+    return t_mixture(n, 2 * alpha, deviation, rho)
+
+
 @dataclass(frozen=True)
 class Guards:
     """The guards of a study, and what was measured so far."""
@@ -31,26 +56,11 @@ class Guards:
         n: the limits there would be after so many samples, if they go on as they were.
         """
         column = self.spec.columns.index(guard.metric)
-        metric = self.spec.measured()[column]
-        n = float(self.tally.n[arm, column]) if n is None else n
-        if self.tally.n[arm, column] == 0:
-            return -np.inf, np.inf
         # of the share of guards each arm has its own, for each guard and side alike
         alpha = self.spec.delta * dict(self.spec.shares)["guards"] * self.shares[arm] / (2 * len(self.spec.guards))
-        sigma = self.spec.sigma[column]
-        if sigma is not None and column < len(self.spec.metrics) and self.spec.asked.sigma.ndim > 1:
-            sigma = float(self.spec.asked.sigma[arm, column])
-        if sigma is None and metric.bounds is not None:
-            low, high = metric.compared(np.array(metric.bounds)).tolist()
-            sigma = (high - low) / 2
-        rho = tuned_rho(TYPICAL_SAMPLES, alpha)
-        if sigma is None:
-            if not metric.exact and (not self.tally.varied(column) or self.tally.squares[arm, column] == 0.0):
-                return -np.inf, np.inf  # nobody takes that for normal noise
-            deviation = float(np.sqrt(self.tally.squares[arm, column] / self.tally.n[arm, column]))
-            width = t_mixture(n, 2 * alpha, deviation, rho)
-        else:
-            width = one_sided_mixture(n, alpha, sigma, rho) if sigma > 0 else 0.0
+        width = width_of(self.spec, self.tally, arm, column, alpha, n)
+        if width == np.inf:
+            return -np.inf, np.inf
         mean = float(self.tally.mean[arm, column])
         return -np.inf if (arm, column) in self.censored else mean - width, mean + width
 

@@ -5,7 +5,8 @@ looks at a clock or a file: whoever applies the same events has the same state, 
 
 | event | what happens |
 |---|---|
-| ask | the algorithm is asked, or a question that lapsed is asked again, or the arm was chosen; the new trial is open |
+| ask | the algorithm is asked, or a question that lapsed is asked again, or the arm was chosen; the new trial is open.
+In rounds: somebody chose the arms of a round, each has its event |
 | tell | the outcome of a trial is known; it counts when all trials asked before it are told or void; a part of it: the
 trial stays open |
 | fail | the trial is void: its question waits to be asked again, and an outcome that comes later is kept, no evidence |
@@ -21,6 +22,10 @@ that can (`WhileHeld`) is shown what waits, and which trials are open: it may ha
 In a study with blocks an outcome is that of a cell: an arm on a block. All arms visit the blocks in one order, and an
 outcome counts when those of its arm on all blocks before are in, whatever other arms do. A cell has one outcome: that
 of its attempt with the lowest number that is not void.
+
+In rounds (blocks that pass, without end) all trials of a round are asked for before it begins. Its outcomes count when
+it is closed: all of them are told or void, and so are those of the rounds before. An arm that failed is missing in the
+round, and other pairs are compared in it. If the round itself was cut short, for whatever reason, no pair is.
 """
 
 from __future__ import annotations
@@ -53,7 +58,7 @@ from ..statement import Metric, Statement
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
-from .guards import Guards
+from .guards import Guards, width_of
 from .rows import as_array, completed
 from .spec import RULES, RULES_OF_ALL, RULES_OF_PRACTICAL, StudySpec
 from .tally import Tally
@@ -80,7 +85,7 @@ class Lease:
     question: int | None  # of the running session; None: it was asked before the arms changed, or for a guard alone
     at: float  # when it was asked
     over: bool = False  # its question may be asked again, but an outcome still counts
-    position: int | None = None  # of its block in the walk; None: there are no blocks
+    position: int | None = None  # of its block in the walk, or the number of its round; None: there are no blocks
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ class Replica:
     late_arms: int  # arms that were added
     rows: int  # outcomes that count
     partial: int  # outcomes in which a metric is missing
+    round: int  # the last one that was begun
     look: int  # the event after which what was measured was last to be examined, see `diagnostics`
     next_look: int  # after so many outcomes it is to be examined again
 
@@ -141,6 +147,8 @@ class Replica:
         self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
         self.certain = False  # all is measured, and was judged by that
         self.cells: dict[tuple[int, int], tuple[int, list[float | None]]] = {}  # imported: arm, block; event, values
+        self.cut: set[int] = set()  # rounds that were cut short, and are not closed yet
+        self.rounds: list[int] = []  # of which round each block is that the session knows; a cut one is several
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
         self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
@@ -163,6 +171,7 @@ class Replica:
         self.blocks = (
             None if blocks is None else [blocks.names[block] for block in self.spec.walk]
         )  # as they are visited
+        self.in_rounds = blocks is not None and blocks.endless
         self.position = {name: place for place, name in enumerate(self.blocks or ())}
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
         self.any_logs = bool(self.logs.any())
@@ -220,7 +229,7 @@ class Replica:
     @property
     def used_up(self) -> bool:
         """Whether blocks are too few to decide all: more of them would tell, but there are none."""
-        if self.blocks is None or self.decided or self._hopeless:
+        if self.blocks is None or self.in_rounds or self.decided or self._hopeless:
             return False
         if self.session.setup.passing:
             return True
@@ -229,7 +238,9 @@ class Replica:
         return not (self.open or self.again) and (self.judge is None or self._in_doubt() is None)
 
     def block_called(self, position: int | None) -> str | None:
-        """Return the name of a block, by its place in the walk."""
+        """Return the name of a block, by its place in the walk; of a round, its number."""
+        if self.in_rounds and position is not None:
+            return str(position)
         return None if position is None or self.blocks is None else self.blocks[position]
 
     def known_on(self, block: str | None, column: int) -> list[tuple[float, str]]:
@@ -245,6 +256,11 @@ class Replica:
         told += [(row, arm) for (arm, where), (_, row) in self.cells.items() if where == position]
         waiting = [(value, self.arms[arm]) for row, arm in told if (value := row[column]) is not None]
         return [(float(value), name) for value, name in [*counts, *waiting]]
+
+    @property
+    def visited(self) -> list[str]:
+        """The names of the blocks that the session knows, in their order."""
+        return [str(number) for number in self.rounds] if self.in_rounds else list(self.blocks or ())
 
     @property
     def spent(self) -> int:
@@ -302,7 +318,7 @@ class Replica:
         if self._known is None:
             table = self.proven()
             if self.judge is not None:
-                table = table.judged(self.judge.judgement)
+                table = self._with_pairs(table.judged(self.judge.judgement), self.session.setup.eps)
             if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
                 table = replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
             if self._hopeless:
@@ -370,7 +386,20 @@ class Replica:
         asked, proven = replace(self.asked_of_all, metrics=tuple(metrics)), self.proven()
         tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
         guarantee = replace(proven.guarantee, tolerated=tolerated)
-        return replace(proven, metrics=tuple(metrics), guarantee=guarantee).judged(judged)
+        table = replace(proven, metrics=tuple(metrics), guarantee=guarantee).judged(judged)
+        return self._with_pairs(table, self._eps(metrics))
+
+    def _with_pairs(self, table: VerdictTable, eps: FloatArray) -> VerdictTable:
+        """In rounds, say of options that are the same by how much they differ at most: eps, or as their pair shows."""
+        if not self.in_rounds or "same" not in table.verdicts:
+            return table
+        apart = np.tile(eps * self.units.divisors, (len(table.arms), 1))
+        for k, (verdict, rival) in enumerate(zip(table.verdicts, table.rivals, strict=True)):
+            if verdict == "same" and rival is not None:
+                found = self.session.compared(int(self.places[k]), int(self.places[table.place[rival]]))
+                most = np.maximum(np.abs(found.low), np.abs(found.high)) * self.units.divisors
+                apart[k] = np.minimum(apart[k], most)
+        return replace(table, apart=apart)
 
     @property
     def stuck(self) -> bool:
@@ -404,7 +433,12 @@ class Replica:
         apart, certain = self.session.kernels.apart, self.session.setup.certain[places]
         if apart is not None:
             known = apart(self.session.state, self.session.constants, eps)[np.ix_(places, places)]
-            return {"said": said, "eps": eps, "certain": certain, "apart": known}
+            if censored is not None:  # such a value may be better than what was told: nobody is sure to be ahead of it
+                known = np.where(censored[:, None, :], -np.inf, known)
+            still = None
+            if self.in_rounds:  # without an eps a tie is never proven, unless the number is certain
+                still = (n > 1) & (self.tally.squares[self.there][:, :L] == 0.0) & ~certain & (eps == 0.0)
+            return {"said": said, "eps": eps, "certain": certain, "censored": censored, "apart": known, "still": still}
         return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n}
 
     def _censored(self) -> BoolArray | None:
@@ -442,7 +476,9 @@ class Replica:
         L = len(self.spec.metrics)
         n, mean = self.tally.n[there][:, :L], self.tally.mean[there][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
-        if self.blocks is not None:  # means over other blocks cannot be compared
+        if self.in_rounds:
+            table = self._with_open_round(replace(table, widths=self._widths()))
+        elif self.blocks is not None:  # means over other blocks cannot be compared
             table = replace(table, seen=np.where(n > 0, table.centres, np.nan), reference=self._reference())
         censored = self._censored()
         if censored is not None:
@@ -461,6 +497,31 @@ class Replica:
         shown = not self.certain and self.session.state.pulls[first] > 1
         return self.arms[self.seated[first]] if shown else None
 
+    def _with_open_round(self, table: VerdictTable) -> VerdictTable:
+        """Count and show what the open round gave so far; it is no evidence yet."""
+        counts, seen = table.counts.copy(), np.array(table.seen)
+        for waits in self.waiting.values():
+            if waits.arms[0] not in self.withdrawn:
+                k = table.place[self.arms[waits.arms[0]]]
+                counts[k] += 1
+                row = self._compared(as_array(waits.values))[0, : len(table.metrics)]
+                seen[k] = np.where(np.isnan(seen[k]), row, seen[k])
+        return replace(table, counts=counts, seen=seen)
+
+    def _widths(self) -> FloatArray:
+        """(K, L) how far the means of the arms that are there may be off, by the samples of each alone.
+
+        Verdicts in rounds rest on differences, and not on these.
+        """
+        L, shares = len(self.spec.metrics), dict(self.spec.shares)
+        widths = np.zeros((len(self.present), L))
+        for k, arm in enumerate(self.present):
+            alpha = self.spec.delta * shares.get("intervals", shares["verdicts"]) * float(self.shares[arm]) / (2 * L)
+            for column, metric in enumerate(self.spec.metrics):
+                if not metric.exact or self.tally.n[arm, column] == 0 or self.tally.squares[arm, column] > 0.0:
+                    widths[k, column] = width_of(self.spec, self.tally, arm, column, alpha)
+        return widths
+
     def _notes(self) -> list[str]:
         """What the guarantee rests on besides the noise and the model."""
         spec, notes = self.spec, []
@@ -471,7 +532,9 @@ class Replica:
         if unknown:
             notes.append(f"{', '.join(unknown)}: {NORMAL}")
         blocks = spec.asked.blocks
-        if blocks is not None and blocks.passing:
+        if self.in_rounds and spec.guards:
+            notes.append(f"limits: {NORMAL}")
+        if blocks is not None and blocks.passing and not self.in_rounds:
             notes.append("which option was measured on which block has nothing to do with the outcomes")
         elif self.imported and not self.certain:
             notes.append(f"{counted(self.imported, 'imported row')}, chosen without looking ahead at their outcomes")
@@ -529,7 +592,8 @@ class Replica:
             if self.judge.judgement is None:
                 return self.present[0]  # there is one alone, and nothing is known of it
             begun = [self.session.block_next(place) for place in self.places]
-            return next((self.present[place] for place in self.judge.turns(begun, 1, len(self.blocks))), None)
+            most = None if self.in_rounds else len(self.blocks)
+            return next((self.present[place] for place in self.judge.turns(begun, 1, most)), None)
         counts = self.tally.n[:, : len(self.spec.metrics)].max(axis=1)
         for lease in self.open.values():
             counts[lease.arm] += 1
@@ -581,6 +645,11 @@ class Replica:
         question = self.session.ask() if again is None else self.session.open[again]
         return self._asked(at, int(self.seated[question.arm]), question.number, again=again is not None)
 
+    def ask_round(self, at: float, arms: Sequence[int]) -> list[Event]:
+        """Begin the next round with these arms and return the events of it; they are applied already."""
+        number = str(self.round + 1)
+        return [self._asked(at, arm, None, number) for arm in arms]
+
     def _question_on(self, arm: int) -> int | None:
         """Return a question of the session on a chosen arm, which only studies with blocks need: it names the block."""
         if self.blocks is None:
@@ -597,7 +666,9 @@ class Replica:
         self.number += 1
         self.asked += 1
         self._known = None
-        position = None if block is None else self.position[block]
+        position = None if block is None else int(block) if self.in_rounds else self.position[block]
+        if self.in_rounds:
+            self.round = max(self.round, position or 0)
         if self.blocks is not None and question is not None:
             position = int(self.session.open[question].ticket[0]) - 1
         self.open[self.number] = lease = Lease(arm, question, at, position=position)
@@ -611,6 +682,9 @@ class Replica:
 
     def _follow(self, event: Event) -> None:
         """Ask what the log says was asked. That is what asking again gives, unless another version wrote it."""
+        if self.in_rounds:
+            self._asked(event.at, self.index[event.body["arm"]], None, event.body["block"])
+            return
         if event.body.get("chosen"):
             self.ask(event.at, self.index[event.body["arm"]])
             return
@@ -644,7 +718,7 @@ class Replica:
         if event.kind == "tell":
             self._tell(event)
         elif event.kind == "fail" or event.kind == "give-up":
-            self._void(event.trial or 0, silence=event.kind == "give-up")
+            self._void(event.trial or 0, silence=event.kind == "give-up", cut=bool(event.body.get("cut")))
         elif event.kind == "expire":
             self._expire(event.trial or 0)
         elif event.kind == "data":
@@ -729,7 +803,7 @@ class Replica:
         if not self.attempts[question]:
             del self.attempts[question]
 
-    def _void(self, number: int, silence: bool) -> None:
+    def _void(self, number: int, silence: bool, cut: bool = False) -> None:
         told = self.parts.get(number)
         lease = self._close(number)
         self.lapsed += 1
@@ -738,6 +812,8 @@ class Replica:
             self._wait(number, Outcomes([lease.arm], [values], lease.question, position=lease.position))
         else:
             self._again(lease.question)
+            if self.in_rounds and lease.position is not None and (silence or cut):
+                self.cut.add(lease.position)
 
     def _silence(self, told: list[float | None] | None) -> list[float | None] | None:
         """What a trial counts for that is given up: what was told of it, and what silence means; None: nothing."""
@@ -847,7 +923,10 @@ class Replica:
         return judged_again
 
     def _take_cells(self, event: Event) -> bool:
-        """Count what has its turn, of each arm: it was measured on all blocks before."""
+        """Count what has its turn, of each arm: it was measured on all blocks before. In rounds: what is closed."""
+        if self.in_rounds:
+            self._take_rounds()
+            return False
         table = event.kind == "data" and not event.body.get("more")
         if table or event.kind in ("arms", "fail"):
             arms = sorted({arm for arm, _ in self.cells} | {waits.arms[0] for waits in self.waiting.values()})
@@ -866,6 +945,21 @@ class Replica:
             self.session.judge_again()  # a table is judged after its last row only; and in the end all is known
         self.certain = self.certain or whole
         return table or whole
+
+    def _take_rounds(self) -> None:
+        """Count the rounds that are closed, in their order: nothing of them, nor of those before, is open.
+
+        Of a round that was cut short each outcome counts on a block of its own: for its arm, and for no pair.
+        """
+        first_open = min((lease.position or 0 for lease in self.open.values()), default=self.round + 1)
+        closed = [number for number, waits in self.waiting.items() if (waits.position or 0) < first_open]
+        for number in sorted(closed, key=lambda number: (self.waiting[number].position, number)):
+            waits = self.waiting.pop(number)
+            of = waits.position or 0
+            if of in self.cut or not self.rounds or self.rounds[-1] != of:
+                self.rounds.append(of)
+            self._count_cell(waits.arms[0], waits.values[0], len(self.rounds) - 1)
+        self.cut = {number for number in self.cut if number >= first_open}
 
     @property
     def _all_measured(self) -> bool:
@@ -1084,7 +1178,11 @@ class Replica:
     def _feed_blocks(self, before: Any, places: IntArray) -> None:
         """Hand to the algorithm what it was told before it was started again."""
         L = len(self.spec.metrics)
-        for arm, place in enumerate(places.tolist()):
+        for block in range(len(self.rounds)):
+            for arm, place in enumerate(places.tolist()):
+                if not np.isnan(before.outcomes[block, place, 0]):
+                    self.session.add(int(self.place[arm]), before.outcomes[block, place].copy(), None, block)
+        for arm, place in enumerate(() if self.in_rounds else places.tolist()):
             n = int(before.visited[place])
             if n:
                 rows = np.ascontiguousarray(before.outcomes[:n, place])
@@ -1139,7 +1237,7 @@ class Replica:
         twin.looks = list(self.looks)
         twin.arms, twin.withdrawn, twin.censored = list(self.arms), dict(self.withdrawn), set(self.censored)
         twin.open, twin.again, twin.waiting = OrderedDict(self.open), dict(self.again), dict(self.waiting)
-        twin.cells = dict(self.cells)
+        twin.cells, twin.cut, twin.rounds = dict(self.cells), set(self.cut), list(self.rounds)
         return twin
 
     def dump(self) -> bytes:
@@ -1157,6 +1255,8 @@ class Replica:
             "parts": list(self.parts.items()),
             "certain": self.certain,
             "cells": [(*cell, *known) for cell, known in self.cells.items()],
+            "cut": sorted(self.cut),
+            "rounds": self.rounds,
             "judge": None if self.judge is None else self.judge.header(),
             **{name: getattr(self, name) for name in COUNTERS},
         }
@@ -1186,9 +1286,10 @@ class Replica:
         replica.parts = dict(map(tuple, header["parts"]))
         replica.certain = header.get("certain", False)
         replica.cells = {(arm, block): (number, row) for arm, block, number, row in header.get("cells", ())}
+        replica.cut, replica.rounds = set(header.get("cut", ())), list(header.get("rounds", ()))
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
         for name in COUNTERS:
-            setattr(replica, name, header[name])
+            setattr(replica, name, header.get(name, 0))
         session = arrays.pop("session").tobytes()
         if header["judge"] is not None:
             replica.judge = Judge.of(header["judge"], arrays)
@@ -1210,6 +1311,7 @@ COUNTERS = (
     "late_arms",
     "rows",
     "partial",
+    "round",
     "look",
     "next_look",
 )

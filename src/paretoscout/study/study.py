@@ -73,7 +73,8 @@ class Study:
     title: the question that the study answers.
     blocks: what every option is measured on, such as prompts or files: their names, or a frame with a column of names
         ("block", or the first one). A trial then names a block, and options are compared on the same blocks. See
-        docs/blocks.md.
+        docs/blocks.md. "rounds": options are measured one after the other, in rounds without end, and compared within
+        these. See `ask_round`.
     target: with blocks, what the answer is about. "list": these blocks, each measured once. "population": all there
         could be, of which these were drawn at random.
     clock: returns the time in seconds, for tests. None: the clock of the storage.
@@ -231,6 +232,16 @@ class Study:
     def _repr_html_(self) -> str:
         return self.standing()._repr_html_()
 
+    @property
+    def has_blocks(self) -> bool:
+        """Whether options are compared on the same blocks; rounds are such."""
+        return self.spec.asked.blocks is not None
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether options are measured and compared in rounds, see `ask_round`."""
+        return self.spec.asked.blocks is not None and self.spec.asked.blocks.endless
+
     # Asking and telling
 
     @overload
@@ -247,6 +258,10 @@ class Study:
         interval gets narrower, and the guarantee stays.
         """
         count = 1 if n is None else checks.whole("n of ask", n, least=1, most=MOST_ASKED)
+        if self.in_rounds:
+            if arm is None or count > 1:
+                raise NotSupported("a study in rounds must be asked for a whole round (ask_round), or for one arm")
+            return self.ask_round([arm])[0] if n is None else self.ask_round([arm])
         with self.log.writing() as (writer, replica):
             now, before = self.log.expire(writer, replica), weight(replica)
             events: list[Event] = []
@@ -268,6 +283,30 @@ class Study:
             raise refused
         trials = [Trial(event.number, event.body["arm"], block=event.body.get("block")) for event in events]
         return trials[0] if n is None else trials
+
+    def ask_round(self, arms: Sequence[str] | None = None) -> list[Trial]:
+        """Begin a round, in a study whose blocks are "rounds": return a trial of each of these arms, in this order.
+
+        arms: None: all on which a verdict hangs.
+        Measure them one after the other, shortly; draw their order anew in every round. Outcomes count when the round
+        is closed: all of it is told or void. Arms are compared in those rounds in which both were measured.
+        """
+        if not self.in_rounds:
+            raise NotSupported("rounds are for a study whose blocks are 'rounds'")
+        with self.log.writing() as (writer, replica):
+            now, before = self.log.expire(writer, replica), weight(replica)
+            self._check_may_ask(replica, False)
+            if arms is None:
+                arms = replica.bearing() or ([] if replica.decided else [replica.arms[arm] for arm in replica.present])
+                if not arms:
+                    raise NotSupported("the study is done: there is nothing left to ask")
+            chosen = [self._chosen(replica, arm) for arm in arm_names(arms)]
+            if self.spec.budget is not None:
+                chosen = chosen[: self.spec.budget - replica.spent]
+            events = replica.ask_round(now, chosen)
+            writer.append(events)
+            self.log.settle(writer, replica, before)
+        return [Trial(event.number, event.body["arm"], block=event.body["block"]) for event in events]
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
         """Take in the outcome of a trial: a number for each metric; None for one that was not measured.
@@ -318,13 +357,18 @@ class Study:
         """
         return run(self, measure, workers=workers, trials=trials, timeout=timeout, callback=callback, catch=catch)
 
-    def fail(self, trial: Trial | int, reason: str = "") -> None:
-        """Say that a measurement failed: it costs no data, and is asked again."""
+    def fail(self, trial: Trial | int, reason: str = "", cut: bool = False) -> None:
+        """Say that a measurement failed: it costs no data, and is asked again.
+
+        cut: in a study in rounds, say True if it was the round that was cut short, and not the option that failed: by
+        Ctrl-C, or because time was up. That may have to do with outcomes, so no options are compared in this round.
+        """
         number = _number(trial)
         with self.log.writing() as (writer, replica):
             self.log.expire(writer, replica)
             if number in replica.open:
-                self.log.append(writer, replica, self.log.event(replica, "fail", number, {"reason": str(reason)}))
+                body = {"reason": str(reason), **({"cut": True} if cut else {})}
+                self.log.append(writer, replica, self.log.event(replica, "fail", number, body))
             elif self._tells(number):
                 raise Conflict(f"trial {number} was told already: it did not fail")
 
@@ -390,7 +434,9 @@ class Study:
                     history.append((name, on[k], row))
                     if self.spec.walk and once.setdefault((name, on[k]), row) != row:
                         raise Conflict(f"{called(k)} is of {name!r} on {on[k]!r} again, with other values")
-            self._check_ratios(replica, [(name, where, row) for name, where, row in history])
+            if history and self.in_rounds:
+                raise NotSupported("a study in rounds takes outcomes of its own trials only: which rounds were these?")
+            self._check_ratios(replica, history)
             if history and not replica.accepts.unasked:
                 raise NotSupported(f"algorithm {self.spec.algorithm!r} cannot take data it did not ask for")
             new = 0
@@ -402,7 +448,7 @@ class Study:
             for start in range(0, len(history), ROWS_PER_EVENT):
                 chunk = history[start : start + ROWS_PER_EVENT]
                 body: dict[str, Any] = {"arms": [name for name, *_ in chunk], "values": [row for *_, row in chunk]}
-                if self.spec.walk:
+                if self.has_blocks:
                     body["blocks"] = [where for _, where, _ in chunk]
                 if time is not None:
                     body["in_order"] = True
@@ -416,7 +462,7 @@ class Study:
     ) -> list[str | None]:
         """Return on which block each row was measured, in a study with blocks; rows of trials need not say it."""
         blocks = self.spec.asked.blocks
-        if blocks is None or (block not in columns.names and None not in numbers):
+        if blocks is None or blocks.endless or (block not in columns.names and None not in numbers):
             return [None] * columns.n_rows
         named, known = columns.labels(block), set(blocks.names)
         for row, name in enumerate(named):
@@ -625,7 +671,7 @@ class Study:
             "trial": [trial for trial, *_ in rows],
             "arm": [name for _, name, *_ in rows],
         }
-        if self.spec.walk:
+        if self.has_blocks:
             columns["block"] = [block for _, _, block, *_ in rows]
         for position, name in enumerate(self.spec.columns):
             columns[name] = [values[position] for *_, values, _ in rows]
@@ -746,7 +792,7 @@ class Study:
             return None
         self._rows.check(row, f"{where}outcome of trial {number}", replica.accepts, whole, more)
         body: dict[str, Any] = {"arm": arm, "values": row}
-        if self.spec.walk:
+        if self.has_blocks:
             body["block"] = replica.block_called(lease.position) if lease else self._asked_of(number)["block"]
             self._check_ratios(replica, [(arm, body["block"], row)] if lease else [], where)
         if more:
@@ -787,7 +833,7 @@ class Study:
         rows: arm, block and values of each; with what is known of their blocks.
         """
         for column, metric in enumerate(self.spec.metrics):
-            if metric.ratio is None:
+            if metric.ratio is None or self.in_rounds:  # a round cannot take back what was run
                 continue
             on: dict[str | None, list[tuple[float, str]]] = {}
             for arm, block, row in rows:
@@ -799,8 +845,9 @@ class Study:
                 (low, less), (high, more) = min(known), max(known)
                 if high > low * metric.ratio * (1.0 + 1e-9):
                     raise InvalidInput(
-                        f"{where}{metric.name!r} of an option must be at most {metric.ratio:g} times that of another on "
-                        f"the same block, as its ratio says, got {high:g} of {more!r} and {low:g} of {less!r} on {block!r}"
+                        f"{where}{metric.name!r} of an option must be at most {metric.ratio:g} times that of another "
+                        f"on the same block, as its ratio says, got {high:g} of {more!r} and {low:g} of {less!r} on "
+                        f"{block!r}"
                     )
 
 
@@ -843,6 +890,8 @@ def _blocks(blocks: Any, target: str) -> Blocks | None:
         if target != "list":
             raise InvalidInput(f"target of a study must be left out where it has no blocks, got {target!r}")
         return None
+    if isinstance(blocks, str) and blocks == "rounds":
+        return Blocks((), "population", passing=True)
     if isinstance(blocks, Mapping) or hasattr(blocks, "columns"):
         columns = Columns(blocks, "the frame of blocks")
         names = columns.labels("block" if "block" in columns.names else columns.names[0])

@@ -6,6 +6,9 @@ these have in common cancels out. `kernels/paired.py` has the evidence, `docs/bl
 
 The first two blocks are pilots: they settle who may spend how much, and are no evidence of a population. Of a list they
 are known: the rest is a list of its own, of which they say what the mean must be.
+
+Blocks may pass: the rounds of a bench. An arm that was not there when a round was run never will be, so a pair is
+judged by the rounds in which both were. Which arms a round has is settled before it begins. Rounds have no pilots.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ class BlockConstants(NamedTuple):
     n_blocks: int  # blocks that there are
     n_pilots: int
     passing: bool  # a block that an arm has missed is gone
+    exact: BoolArray  # (L,) of blocks that pass: whether a number that never varied is certain
     spans: FloatArray  # (L,) the largest difference of two arms on a block; infinite: unknown
     betting: IntArray  # (L,) where the bets on a metric are kept; -1: its differences are taken to be normal
     rhos: FloatArray  # (R,)
@@ -78,6 +82,7 @@ class BlockConstants(NamedTuple):
 class BlockState(NamedTuple):
     presence: SmallInts  # (K,) whether the arm is there
     outcomes: FloatArray  # (N, K, L) NaN: not measured
+    fixed: FloatArray  # (K, L) the only value there was so far; NaN: there was none, infinite: there were several
     pulls: IntArray  # (K,) outcomes of each arm
     visited: IntArray  # (K,) one more than the last block that the arm has visited
     compared_to: IntArray  # (K, K) up to which block a pair i < j is compared
@@ -117,6 +122,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         n_blocks=n_blocks or 2**53,
         n_pilots=0 if setup.passing else PILOTS,
         passing=setup.passing,
+        exact=setup.exact & setup.passing,
         spans=np.where(bounded, spans, 1.0),
         betting=np.where(bounded, np.cumsum(bounded) - 1, -1),
         rhos=rhos,
@@ -132,6 +138,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
     state = BlockState(
         presence=np.full(K, PRESENT, np.int8),
         outcomes=np.full((n_blocks, K, L), np.nan),
+        fixed=np.full((K, L), np.nan),
         pulls=np.zeros(K, np.int64),
         visited=np.zeros(K, np.int64),
         compared_to=np.zeros((K, K), np.int64),
@@ -256,8 +263,18 @@ def count_difference(state: BlockState, constants: BlockConstants, i: int, j: in
 
 
 @kernel
+def is_certain(state: BlockState, constants: BlockConstants, i: int, j: int, metric: int) -> bool:
+    """Whether the difference of two arms is known for certain: of exact numbers that never varied."""
+    return constants.exact[metric] and math.isfinite(state.fixed[i, metric]) and math.isfinite(state.fixed[j, metric])
+
+
+@kernel
 def evidence_above(state: BlockState, constants: BlockConstants, a: int, b: int, metric: int, which: int) -> float:
     """Log evidence that arm a is better than arm b by more than a shift. Below 0 it only says who is nearer to it."""
+    if is_certain(state, constants, a, b, metric):
+        lead = state.fixed[a, metric] - state.fixed[b, metric] - shift_of(which, constants.eps[metric])
+        tiny = ROUNDING * (abs(state.fixed[a, metric]) + abs(state.fixed[b, metric]))
+        return np.inf if lead > tiny or (which == BEHIND and lead >= -tiny) else -FAR
     i, j, sign = (a, b, 1.0) if a < b else (b, a, -1.0)
     m = float(state.counts[i, j])
     if m == 0.0:
@@ -489,8 +506,14 @@ def update(
         block = int(ticket[0]) - 1
     if block >= state.outcomes.shape[0]:
         return  # only a state that somebody made up leads here
+    varies = False  # an exact number, for the first time
     for metric in range(outcome.shape[0]):
         state.outcomes[block, arm, metric] = outcome[metric]
+        if state.pulls[arm] == 0:
+            state.fixed[arm, metric] = outcome[metric]
+        elif state.fixed[arm, metric] != outcome[metric]:
+            varies = varies or (constants.exact[metric] and math.isfinite(state.fixed[arm, metric]))
+            state.fixed[arm, metric] = np.inf
     state.pulls[arm] += 1
     state.visited[arm] = max(state.visited[arm], block + 1)
     if state.ready[0] == 0:
@@ -498,6 +521,9 @@ def update(
             state.ready[0] = 1
             settle_shares(state, constants)
             judge_again(state, constants)
+        return
+    if varies:  # what rested on its being certain does not hold any more
+        judge_again(state, constants)
         return
     for j in range(state.pulls.shape[0]):
         if j == arm or not in_question(state, j) or not in_question(state, arm):
@@ -647,13 +673,19 @@ def reference_of(state: BlockState) -> int:
 
 @kernel
 def beside(state: BlockState, constants: BlockConstants, k: int, j: int, metric: int) -> tuple[float, float]:
-    """Return the mean of arm j and what arm k is ahead of it on the blocks of both, and how far off that may be."""
+    """Return the mean of arm j and what arm k is ahead of it on the blocks of both, and how far off that may be.
+
+    Of an arm that has no block in common with it: the mean of its own.
+    """
     if j < 0 or state.pulls[k] == 0:
         return 0.0, np.inf
     of_j, n_j, difference, m = 0.0, 0.0, 0.0, 0.0
-    squares = 0.0
+    of_k, n_k, squares = 0.0, 0.0, 0.0
     for block in range(max(state.visited[k], state.visited[j])):
         x, y = state.outcomes[block, k, metric], state.outcomes[block, j, metric]
+        if x == x:
+            n_k += 1.0
+            of_k += (x - of_k) / n_k
         if y == y:
             n_j += 1.0
             of_j += (y - of_j) / n_j
@@ -665,7 +697,7 @@ def beside(state: BlockState, constants: BlockConstants, k: int, j: int, metric:
     if k == j:
         return of_j, 0.0
     if m == 0.0:
-        return of_j, np.inf
+        return of_k, np.inf
     if m == constants.n_list:
         return of_j + difference, 0.0
     if constants.betting[metric] >= 0:
@@ -708,6 +740,8 @@ def told_apart(state: BlockState, constants: BlockConstants) -> FloatArray:
 @allocating_kernel
 def least_lead(state: BlockState, constants: BlockConstants, a: int, b: int, metric: int, threshold: float) -> float:
     """Arm a is better than arm b by more than this, on average over the list or the population; -inf: nobody knows."""
+    if is_certain(state, constants, a, b, metric):
+        return state.fixed[a, metric] - state.fixed[b, metric]
     n, pilots = min(state.visited[a], state.visited[b]), constants.n_pilots
     differences, m, total, known = np.empty(n), 0, 0.0, 0.0
     for block in range(n):
