@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from test_every_algorithm import CONTENDERS, EASY, LINEAR, plan, suited
 
+import paretoscout as ps
 from paretoscout.algorithms import Settings
 from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import InvalidInput, NotSupported
@@ -55,6 +56,16 @@ def compile_kernels(group: Group) -> None:
                     session.verdicts()
 
 
+def compile_blocks() -> None:
+    """Compile scout on blocks, simulated and live."""
+    rows = {"arm": ["a", "b"] * 4, "block": [str(b // 2) for b in range(8)], "x": [0.0, 1.0] * 4, "y": [1.0, 0.5] * 4}
+    metrics = [ps.Metric("x", eps=0.1), ps.Metric("y", eps=0.1, bounds=(0, 1))]
+    problem = ps.problems.table(rows, arm="arm", block="block", metrics=metrics)
+    for goal in ("front", "practical"):
+        ps.simulate(problem, goal=goal, replicates=1)
+    ps.analyze(rows, arm="arm", block="block", metrics=metrics)
+
+
 def compile_one_by_one(groups: list[Group]) -> None:
     """Compile groups in an order in which later ones find what they share with earlier ones."""
     for group in groups:
@@ -70,4 +81,6 @@ if __name__ == "__main__":
     both = [group for group in groups if turn(group) == 2]
     rest = [group for group in groups if group not in (*tabular, *both)]
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(compile_one_by_one, [tabular + both, sorted(rest, key=turn)]))
+        others = pool.map(compile_one_by_one, [tabular + both, sorted(rest, key=turn)])
+        pool.submit(compile_blocks).result()
+        list(others)

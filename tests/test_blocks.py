@@ -22,6 +22,7 @@ from paretoscout.session import Session
 from paretoscout.simulation.replicates import Replicate, Simulation
 from paretoscout.study import study_of_table
 from paretoscout.study.blocks import few_carry
+from paretoscout.study.guards import _width_in_list
 
 #: A right method has more failures than `allowed` says with this probability.
 FALSE_ALARM = 1e-5
@@ -431,3 +432,44 @@ def test_a_csv_file_of_models_and_prompts(tmp_path: Path, monkeypatch: pytest.Mo
     run("import", "evals.csv", "--arm", "model", "--block", "prompt")
     assert "for certain" in run("status", code=0)
     assert "on the 40 blocks of both" in run("explain", "m0")
+
+
+# Guards
+
+
+def test_options_that_break_a_limit_over_the_list_leave() -> None:
+    """The mean over the list counts: it is known in the end, and before that by how values vary over the blocks."""
+    values = outcomes(11, K=4, N=60)
+    rng = np.random.default_rng(0)
+    price = {f"m{k}": rng.normal(100.0 + 20.0 * k, 5.0, 60) for k in range(4)}
+    table = {(name, block): row for name, block, *row in zip(*frame(values).values(), strict=True)}
+    study = ps.Study(
+        [f"m{k}" for k in range(4)],
+        METRICS,
+        blocks=[f"p{b}" for b in range(60)],
+        guards=["price <= 150"],
+        storage="memory",
+    )
+    while not study.done:
+        trial = study.ask()
+        assert trial.block is not None
+        row = dict(zip(("quality", "speed"), table[trial.arm, trial.block], strict=True))
+        study.tell(trial, {**row, "price": price[trial.arm][int(trial.block[1:])]})
+    assert list(study.withdrawn) == ["m3"]
+    assert "price of an option over the blocks as from a normal law" in str(study.verdicts().guarantee)
+    replica = study.log.copy()
+    assert study.log.as_of(replica.number).dump() == replica.dump()
+
+
+@pytest.mark.parametrize("n_list", [20, 200])
+def test_limits_over_a_list_are_right_as_often_as_they_say(n_list: int) -> None:
+    """P(the mean of the list is outside, ever) is at most alpha for both sides together."""
+    runs, wrong, alpha = 400, 0, 0.1
+    for seed in range(runs):
+        values = np.random.default_rng(seed).normal(size=n_list)
+        off = [
+            abs(values[:n].mean() - values.mean()) > _width_in_list(float(values[:n].var()), n, n_list, alpha / 2)
+            for n in range(2, n_list)
+        ]
+        wrong += any(off)
+    assert wrong <= allowed(runs, alpha)

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.arrays import FloatArray
+from ..kernels.paired import paired_radius, worth_of
 from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
 from .spec import Guard, StudySpec
 from .tally import Tally
 
 #: The number of samples at which the tests of guards are narrowest.
 TYPICAL_SAMPLES = 50.0
+#: Scales of the mixture for the mean over a list of blocks, as careful as that for differences.
+SCALES = (64.0, 512.0)
 
 
 def width_of(spec: StudySpec, tally: Tally, arm: int, column: int, alpha: float, n: float | None = None) -> float:
@@ -26,6 +29,9 @@ def width_of(spec: StudySpec, tally: Tally, arm: int, column: int, alpha: float,
     if tally.n[arm, column] == 0:
         return np.inf
     n = float(tally.n[arm, column]) if n is None else n
+    blocks = spec.asked.blocks
+    if blocks is not None and blocks.listed:
+        return _width_in_list(float(tally.squares[arm, column] / tally.n[arm, column]), n, len(blocks.names), alpha)
     sigma = spec.sigma[column]
     if sigma is not None and column < len(spec.metrics) and spec.asked.sigma.ndim > 1:
         sigma = float(spec.asked.sigma[arm, column])
@@ -39,6 +45,15 @@ def width_of(spec: StudySpec, tally: Tally, arm: int, column: int, alpha: float,
         return np.inf  # nobody takes that for normal noise
     deviation = float(np.sqrt(tally.squares[arm, column] / tally.n[arm, column]))
     return t_mixture(n, 2 * alpha, deviation, rho)
+
+
+def _width_in_list(variance: float, n: float, n_list: int, alpha: float) -> float:
+    """How far the mean over a list may be from that of n of its blocks, whose values are as from a normal law."""
+    if n >= n_list:
+        return 0.0
+    scales = np.array(SCALES)
+    weights = np.full(len(scales), -np.log(len(scales)))
+    return float(paired_radius(-np.log(2 * alpha), n, variance * n, worth_of(n, float(n_list)), scales, weights))
 
 
 @dataclass(frozen=True)

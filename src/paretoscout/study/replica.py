@@ -527,6 +527,9 @@ class Replica:
         spec, notes = self.spec, []
         if spec.guards:
             notes.append("among options that keep " + " and ".join(map(spec.limit, spec.guards)))
+            if spec.asked.blocks is not None and spec.asked.blocks.listed and not self.certain:
+                guarded = dict.fromkeys(guard.metric for guard in spec.guards)
+                notes.append(f"{', '.join(guarded)} of an option over the blocks as from a normal law")
         L = len(spec.metrics)
         unknown = [name for name, sigma in zip(self.columns[L:], spec.sigma[L:], strict=True) if sigma is None]
         if unknown:

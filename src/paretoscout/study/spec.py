@@ -302,8 +302,6 @@ def make_spec(
         title=title,
         walk=_walk(asked.blocks, seed) if walk is None else tuple(walk),
     )
-    if asked.blocks is not None and guards and not asked.blocks.endless:
-        raise NotSupported("guards of a study whose options are measured on the same blocks are not there yet")
     share = dict(spec.shares)["verdicts"]
     state, _ = record.start(settings, setup_of(asked, settings, share=share))  # refused now, not at an ask
     kernels = record.kernels_of(state)
