@@ -665,8 +665,9 @@ class Study:
             if looked and replica.keeps_shares and not replica.may_look(names):
                 raise NotSupported(
                     "arms that were withdrawn cannot be added after looking at outcomes, nor any to a study whose "
-                    "contexts count, or whose options are measured on the same blocks: make a new study with all of them, or say that the outcomes so far were no "
-                    "reason to add these (looked=False; add-arm --without-looking)"
+                    "contexts count, or whose options are measured on the same blocks: make a new study with all of "
+                    "them, or say that the outcomes so far were no reason to add these (looked=False; add-arm "
+                    "--without-looking)"
                 )
             added = [
                 [name, None if rows is None else rows[k], *([] if costs is None else [costs[k]])]
@@ -798,8 +799,9 @@ class Study:
                 (low, less), (high, more) = min(known), max(known)
                 if high > low * metric.ratio * (1.0 + 1e-9):
                     raise InvalidInput(
-                        f"{where}{metric.name!r} of an option must be at most {metric.ratio:g} times that of another on "
-                        f"the same block, as its ratio says, got {high:g} of {more!r} and {low:g} of {less!r} on {block!r}"
+                        f"{where}{metric.name!r} of an option must be at most {metric.ratio:g} times that of another "
+                        f"on the same block, as its ratio says, got {high:g} of {more!r} and {low:g} of {less!r} on "
+                        f"{block!r}"
                     )
 
 
