@@ -1,12 +1,19 @@
 """Studies with blocks under attack: cells that are asked twice, tables that are sorted, statements that are false."""
 
+from collections import OrderedDict
+from functools import partial
+
 import numpy as np
 import pytest
 
 import paretoscout as ps
-from paretoscout.audit.doors import Clock
+from paretoscout.audit import measure
+from paretoscout.audit.doors import NOTHING, Clock, Crew, DoorCase, identical
+from paretoscout.audit.families import Case, blocks
+from paretoscout.audit.on_blocks import worked_on_blocks
 from paretoscout.errors import Conflict, InvalidInput, NotSupported
 from paretoscout.problems import table
+from paretoscout.study.replica import Replica
 
 BLOCKS = [f"b{number}" for number in range(10)]
 
@@ -193,3 +200,32 @@ def test_a_nested_table_may_be_sorted(turn):
         metrics = [ps.Metric("m", bounds=(0, 1))]
         wrong += "dominated" in ps.analyze(frame, "arm", metrics, block="block", goal="front", delta=0.1).verdicts
     assert wrong <= 3
+
+
+def test_the_first_outcome_told_of_a_cell_is_found_out(monkeypatch):
+    first = Replica._of_next_block
+
+    def whatever_is_told(self, arm):
+        """The outcome of a cell, though an attempt before it is open."""
+        running, self.open = self.open, OrderedDict()
+        try:
+            return first(self, arm)
+        finally:
+            self.open = running
+
+    play = partial(worked_on_blocks, identical(NOTHING, True), Crew(8, "good", lease=0.5), 150, "population")
+    case = DoorCase("A/A", play, door="blocks")
+    (row,) = measure.audit_doors([case], replicates=8, workers=1)
+    assert (row.verdict, row.failures) == (measure.KEPT, 0)
+    monkeypatch.setattr(Replica, "_of_next_block", whatever_is_told)
+    (row,) = measure.audit_doors([case], replicates=20, workers=1)
+    assert row.verdict == measure.BROKEN
+
+
+def test_a_case_beyond_the_promise_shows_its_failures_and_is_no_alarm():
+    case: Case = next(case for case in blocks() if case.title == "K=2 L=2, few carry all, list of 200")
+    (row,) = measure.audit([measure.Contender(ps.algorithms.get("scout"))], [case], replicates=60, progress=False)
+    assert row.verdict == measure.BEYOND
+    assert row.failures > 12
+    assert not measure.broken([row])
+    assert "breaks what the promise rests on; failures there" in measure.summary([row])

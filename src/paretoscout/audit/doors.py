@@ -548,9 +548,9 @@ def analyze_cases() -> Iterator[DoorCase]:
                 for uneven in (True, False):
                     short = (order, told, uneven) == ("rising", NOTHING, True)
                     play = partial(analyzed, make(told, uneven), order, 100)
-                    yield DoorCase(f"{what}, {told}, {_differ(uneven)}, rows {order}", play, short=short)
+                    yield DoorCase(f"{what}, {told}, {differ(uneven)}, rows {order}", play, short=short)
     rows = partial(analyzed, identical(NOTHING, True), "rising", 100, time="time")
-    yield DoorCase(f"A/A, {NOTHING}, {_differ(True)}, rows rising, in order of time", rows)
+    yield DoorCase(f"A/A, {NOTHING}, {differ(True)}, rows rising, in order of time", rows)
 
 
 def import_cases() -> Iterator[DoorCase]:
@@ -560,9 +560,9 @@ def import_cases() -> Iterator[DoorCase]:
             for uneven, order in ((True, "rising"), (True, "sorted by option, then value"), (False, "falling")):
                 short = (what, told, order) == ("A/A", NOTHING, "rising")
                 play = partial(imported, make(told, uneven), order)
-                yield DoorCase(f"{what}, {told}, {_differ(uneven)}, rows {order}", play, short=short)
+                yield DoorCase(f"{what}, {told}, {differ(uneven)}, rows {order}", play, short=short)
     play = partial(imported, identical(NOTHING, False), "rising", time="time")
-    yield DoorCase(f"A/A, {NOTHING}, {_differ(False)}, rows rising, in order of time", play)
+    yield DoorCase(f"A/A, {NOTHING}, {differ(False)}, rows rising, in order of time", play)
 
 
 def worker_cases() -> Iterator[DoorCase]:
@@ -574,7 +574,7 @@ def worker_cases() -> Iterator[DoorCase]:
                 turn += 1
                 uneven, fast = turn % 2 == 1, "good" if turn % 4 < 2 else "bad"
                 short = (what, told, workers) == ("A/A", NOTHING, 64)
-                title = f"{what}, {told}, {_differ(uneven)}, {_crew(workers, fast)}"
+                title = f"{what}, {told}, {differ(uneven)}, {_crew(workers, fast)}"
                 yield DoorCase(
                     title, partial(worked, make(told, uneven), Crew(workers, fast)), costly=workers > 64, short=short
                 )
@@ -582,9 +582,9 @@ def worker_cases() -> Iterator[DoorCase]:
         for told, uneven, fast in ((NOTHING, False, "good"), (SIGMA, True, "bad"), (BOUNDS, True, "good")):
             # what waits counts for some pairs and not for others
             play = partial(worked, make(told, uneven, K=6, L=2), Crew(16, fast))
-            yield DoorCase(f"{what}, six options, {told}, {_differ(uneven)}, {_crew(16, fast)}", play)
+            yield DoorCase(f"{what}, six options, {told}, {differ(uneven)}, {_crew(16, fast)}", play)
         for uneven, fast in ((True, "good"), (False, "bad")):
-            head = f"{what}, {_differ(uneven)}"
+            head = f"{what}, {differ(uneven)}"
             patient = Crew(16, fast, lease=SLOW / 3)
             play = partial(worked, make(NOTHING, uneven), patient)
             yield DoorCase(f"{head}, {NOTHING}, {_crew(16, fast)}, leases run over", play)
@@ -597,20 +597,20 @@ def worker_cases() -> Iterator[DoorCase]:
             yield DoorCase(f"{head}, {BOUNDS}, {_crew(64, fast)}, half of the bad ones fail", play)
         silent = Crew(64, lease=1.0, give_up=1.0, silent=True)
         play = partial(worked, make(BOUNDS, False), silent)
-        yield DoorCase(f"{what}, {BOUNDS}, {_differ(False)}, 64 workers, silence is an outcome", play)
+        yield DoorCase(f"{what}, {BOUNDS}, {differ(False)}, 64 workers, silence is an outcome", play)
     for name in _in_parallel():
         crew = Crew(64, how={"algorithm": name})
         if name != USUAL:
             play = partial(worked, identical(SIGMA, True), crew)
-            yield DoorCase(f"A/A, {SIGMA}, {_differ(True)}, {_crew(64, 'good')}", play, algorithm=name)
+            yield DoorCase(f"A/A, {SIGMA}, {differ(True)}, {_crew(64, 'good')}", play, algorithm=name)
             play = partial(worked, just_beyond(SIGMA, False), replace(crew, fast="bad"))
-            yield DoorCase(f"gap 1.02 eps, {SIGMA}, {_differ(False)}, {_crew(64, 'bad')}", play, algorithm=name)
+            yield DoorCase(f"gap 1.02 eps, {SIGMA}, {differ(False)}, {_crew(64, 'bad')}", play, algorithm=name)
 
 
 def guard_cases() -> Iterator[DoorCase]:
     """Limits that options must keep."""
     for told, uneven in ((SIGMA, False), (NOTHING, True)):
-        head = f"{told}, {_differ(uneven)}"
+        head = f"{told}, {differ(uneven)}"
         scale = _eps(told, uneven)
         same = identical(told, uneven, K=4, eps=1.5 * scale)
         play = partial(guarded, same, Guarded((-2.0 * scale,) * 4))
@@ -633,7 +633,7 @@ def arm_cases() -> Iterator[DoorCase]:
     """Options that come and go."""
     for told in (SIGMA, NOTHING):
         for uneven in (True, False):
-            head = f"{told}, {_differ(uneven)}"
+            head = f"{told}, {differ(uneven)}"
             eps = 1.5 * _eps(told, uneven)
             for make, what in ((identical, "A/A"), (just_beyond, "gap 1.02 eps")):
                 short = (told, uneven) == (SIGMA, False)
@@ -659,7 +659,7 @@ def bench_cases() -> Iterator[DoorCase]:
     yield DoorCase("beaten by one that is pointless beside another", partial(benched, hidden, (1.0, 1.0), most=150))
     for uneven in (True, False):
         noise = np.resize(UNEVEN, 4) if uneven else np.ones(4)
-        eps, head = (3.0 if uneven else 1.5), _differ(uneven)
+        eps, head = (3.0 if uneven else 1.5), differ(uneven)
         same: Truth = {name: [(10.0, sd), (5.0, sd)] for name, sd in zip("abcd", noise, strict=True)}
         gap: Truth = {**same, "a": [(10.0 + 1.02 * eps, noise[0]), (5.0 + 1.02 * eps, noise[0])]}
         one: Truth = {name: [(10.0, sd)] for name, sd in zip("abcd", noise, strict=True)}
@@ -670,6 +670,13 @@ def bench_cases() -> Iterator[DoorCase]:
         yield DoorCase(f"gap 1.02 eps, {head}, all get slower", partial(benched, gap, (eps, eps), drift=0.01))
 
 
+def block_cases() -> Iterator[DoorCase]:
+    """Options that are measured on the same blocks."""
+    from .on_blocks import cases  # which is made of what is here
+
+    yield from cases()
+
+
 #: By the name that `--family` takes; the most dangerous first.
 DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "workers": worker_cases,
@@ -678,15 +685,22 @@ DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "bench": bench_cases,
     "import": import_cases,
     "guards": guard_cases,
+    "blocks": block_cases,
 }
 
 
-def _differ(uneven: bool) -> str:
+def differ(uneven: bool) -> str:
+    """What to call the noise of options."""
     return "noise differs" if uneven else "noise alike"
 
 
 def _crew(workers: int, fast: str) -> str:
-    return f"{workers} worker{'s' * (workers > 1)}, {fast} ones fast"
+    return called(Crew(workers, fast))
+
+
+def called(crew: Crew) -> str:
+    """What to call workers."""
+    return f"{crew.workers} worker{'s' * (crew.workers > 1)}, {crew.fast} ones fast"
 
 
 def _in_parallel() -> list[str]:

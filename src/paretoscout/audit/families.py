@@ -32,6 +32,7 @@ class Case:
     short: bool = False  # in the short audit too: cheap, and a place where failures are likely
     family: str = ""
     goal: str = "front"
+    beyond: str = ""  # what is promised does not hold here, and says so: why; failures are shown, and are no alarm
 
 
 def cases(families: Sequence[str] = (), short: bool = False) -> list[Case]:
@@ -265,6 +266,80 @@ def replayed() -> Iterator[Case]:
             yield _told(title, problem, eps)
 
 
+#: Laws of differences between two options: of mean 0 and deviation 1, most of them below 0 where they are skewed.
+LAWS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "lognormal": lambda rng, n: rng.lognormal(size=n),
+    "few carry all": lambda rng, n: rng.permutation(np.arange(n) < 0.05 * n) + 1e-3 * rng.normal(size=n),
+}
+#: Differences of a law that is not normal, where no bounds are told.
+NOT_NORMAL = "differences are not normal, and have no bounds"
+
+
+def blocks() -> Iterator[Case]:
+    """Options on the same blocks: one is worse by 1.02 eps, in each metric or in one, and few blocks may carry that."""
+    for law in LAWS:
+        beyond = "" if law == "normal" else NOT_NORMAL
+        for title, n, target, goal, told in (
+            ("list of 200", 200, "list", "front", ""),
+            ("list of 200, practical", 200, "list", "practical", ""),
+            ("population", 2000, "population", "front", ""),
+            ("population, practical", 2000, "population", "practical", ""),
+            ("list of 200, bounds told", 200, "list", "front", "bounds"),
+            ("population, bounds told", 2000, "population", "front", "bounds"),
+            ("list of 200, ratio told, practical", 200, "list", "practical", "ratio"),
+        ):
+            leads = (3.0, -1.02) if goal == "practical" else (1.02, 1.02)
+            problem = _on_blocks(law, leads, n, target, told)
+            yield Case(
+                f"K=2 L=2, {law}, {title}",
+                problem,
+                tells={"noise": "unknown"},
+                max_samples=200_000,
+                short=(law, title) == ("normal", "list of 200"),
+                goal=goal,
+                beyond="" if told else beyond,
+            )
+    for n in (40, 400):
+        for goal in ("front", "practical"):
+            tied = _tied_on_blocks(n)
+            title = f"K=3 L=1, exact ties of 0 and 1, list of {n}, {goal}"
+            yield Case(title, tied, tells={"noise": "unknown"}, goal=goal, short=n == 40)
+
+
+def _on_blocks(law: str, leads: Sequence[float], n_blocks: int, target: str, told: str) -> Problem:
+    """Two options that differ by these leads on average, exactly, with deviation 3; eps is 1.
+
+    Where differences are skewed they are less on most blocks.
+    """
+    rng = np.random.default_rng(22)
+    metrics, columns = [], {}
+    for name, mean in zip("ab", leads, strict=True):
+        drawn = np.asarray(LAWS[law](rng, n_blocks), float)
+        lead = mean + np.sign(mean) * 3.0 * (drawn - drawn.mean()) / drawn.std()
+        common = 0.0 if told == "bounds" else 10.0 * rng.normal(size=n_blocks)
+        values = np.concatenate([common - 0.5 * lead, common + 0.5 * lead])
+        most = float(np.abs(lead).max())
+        bounds = (-0.5 * most, 0.5 * most) if told == "bounds" else None
+        if told == "ratio":  # in percent
+            metrics.append(Metric(name, eps=f"{100.0 * np.expm1(0.01)}%", ratio=float(np.exp(0.01 * most * 1.0001))))
+            columns[name] = np.exp(0.01 * values)
+        else:
+            metrics.append(Metric(name, eps=1.0, bounds=bounds))
+            columns[name] = values
+    named = {"arm": ["worse"] * n_blocks + ["better"] * n_blocks, "block": [f"b{b}" for b in range(n_blocks)] * 2}
+    return table({**named, **columns}, "arm", metrics, block="block", target=target)
+
+
+def _tied_on_blocks(n_blocks: int) -> Problem:
+    """Three options with as many ones, on other blocks."""
+    rng = np.random.default_rng(23)
+    ones = np.concatenate([rng.permutation(np.arange(n_blocks) < 0.3 * n_blocks) for _ in range(3)]) * 1.0
+    named = {"arm": np.repeat(["x", "y", "z"], n_blocks).tolist(), "block": [f"b{b}" for b in range(n_blocks)] * 3}
+    return table({**named, "won": ones}, "arm", [Metric("won", eps=0.0, bounds=(0.0, 1.0))], block="block")
+
+
 #: By the name that `--family` takes.
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "unit-contexts": unit_contexts,
@@ -281,6 +356,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "practical": practical,
     "misfit": misfit,
     "replayed": replayed,
+    "blocks": blocks,
 }
 
 

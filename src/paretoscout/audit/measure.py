@@ -45,6 +45,7 @@ HOPELESS = 0.5
 
 KEPT, BROKEN, SKIPPED = "kept", "BROKEN", "skipped"
 FAILS, OPEN = "fails (claims none)", "open (claims none)"  # open: more failures than delta are not proven
+BEYOND = "beyond the promise"  # the case breaks what the promise rests on, and the failures are shown
 
 
 @dataclass(frozen=True)
@@ -183,15 +184,16 @@ def measure(
         result = run.result(finished, replicates) if finished else None
         failures = cut_off + (0 if result is None else int((~result.success).sum()))
         interval = rate_interval(failures, played, 1.0 - 2.0 * tail)
-        if interval[0] > delta or time.monotonic() > deadline or (case.costly and interval[1] < delta):
+        fails = interval[0] > delta and not case.beyond  # else it is about the number
+        if fails or time.monotonic() > deadline or (case.costly and interval[1] < delta):
             break
     fails = interval[0] > delta
     verdict = {(True, True): BROKEN, (True, False): KEPT, (False, True): FAILS, (False, False): OPEN}
     samples = 0 if result is None else int(result.samples.sum())
     return Row(
         **head,
-        verdict=verdict[claims, fails],
-        reason=f"stopped after {UNCLAIMED_SECONDS:g} s" if time.monotonic() > deadline else "",
+        verdict=BEYOND if claims and case.beyond else verdict[claims, fails],
+        reason=f"stopped after {UNCLAIMED_SECONDS:g} s" if time.monotonic() > deadline else case.beyond,
         replicates=played,
         failures=failures,
         capped=cut_off + (0 if result is None else int((~result.stopped).sum())),
@@ -313,7 +315,7 @@ def broken(rows: Sequence[Row]) -> bool:
 def summary(rows: Sequence[Row]) -> str:
     """Say in plain words what came out."""
     parts = []
-    claimed = [row for row in rows if row.claims and row.verdict != SKIPPED]
+    claimed = [row for row in rows if row.claims and row.verdict not in (SKIPPED, BEYOND)]
     if claimed:
         bad = sorted({_who(row) for row in claimed if row.verdict == BROKEN})
         n = sum(row.verdict == BROKEN for row in claimed)
@@ -327,6 +329,13 @@ def summary(rows: Sequence[Row]) -> str:
         n = sum(row.verdict == FAILS for row in theirs)
         if theirs:
             parts.append(f"{name} claims none, and fails in {n} of {counted(len(theirs), 'row')}.")
+    beyond = [row for row in rows if row.verdict == BEYOND]
+    if beyond:
+        worst = max(row.failures / row.replicates for row in beyond)
+        parts.append(
+            f"{counted(len(beyond), 'row')} {'breaks' if len(beyond) == 1 else 'break'} what the promise rests on; "
+            f"failures there: up to {worst:.0%}."
+        )
     undecided, played = sum(row.undecided for row in rows), sum(row.replicates for row in rows if row.door)
     if undecided:
         parts.append(f"{undecided:,} of {counted(played, 'run')} of doors ended undecided, which is no failure.")
