@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,34 +19,34 @@ from paretoscout.study.replica import Replica
 BLOCKS = [f"b{number}" for number in range(10)]
 
 
-def made(arms=("a", "b"), metrics=None, **how):
+def made(arms: Any = ("a", "b"), metrics: Any = None, **how: Any) -> Any:
     """A study in memory."""
     return ps.Study(list(arms), metrics or [ps.Metric("m", eps=0.1)], storage="memory", **{"blocks": BLOCKS, **how})
 
 
-def cell(trial):
+def cell(trial: Any) -> Any:
     """What a trial is about."""
     return trial.arm, trial.block
 
 
-def walk(study):
+def walk(study: Any) -> Any:
     """The blocks as they are visited."""
     return study.log.copy().blocks
 
 
-def counts_of(study, arm):
+def counts_of(study: Any, arm: str) -> Any:
     """On how many blocks an arm counts."""
     replica = study.log.copy()
     return int(replica.session.state.visited[replica.place[replica.index[arm]]])
 
 
-def replayed(study):
+def replayed(study: Any) -> Any:
     """Whether the log gives the state, to the last bit."""
     now = study.log.copy()
     return study.log.as_of(now.number).dump() == now.dump()
 
 
-def test_the_second_attempt_counts_as_soon_as_the_first_one_fails():
+def test_the_second_attempt_counts_as_soon_as_the_first_one_fails() -> None:
     clock = Clock()
     study = made(clock=clock, lease=1.0, give_up=None)
     first = study.ask(arm="a")
@@ -59,7 +60,7 @@ def test_the_second_attempt_counts_as_soon_as_the_first_one_fails():
     assert replayed(study)
 
 
-def test_what_is_told_after_its_lease_is_not_asked_again():
+def test_what_is_told_after_its_lease_is_not_asked_again() -> None:
     clock = Clock()
     study = made(clock=clock, lease=1.0, give_up=None)
     _, second = study.ask(arm="a"), study.ask(arm="a")
@@ -69,7 +70,7 @@ def test_what_is_told_after_its_lease_is_not_asked_again():
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_nobody_is_asked_for_what_was_imported(before):
+def test_nobody_is_asked_for_what_was_imported(before: Any) -> None:
     study = made()
     trials = [study.ask(arm="a"), study.ask(arm="a")]
     told = {"arm": ["a"], "block": [trials[1].block], "m": [1.0]}
@@ -85,7 +86,7 @@ def test_nobody_is_asked_for_what_was_imported(before):
     assert replayed(study)
 
 
-def test_nobody_is_asked_for_what_was_imported_when_an_option_leaves():
+def test_nobody_is_asked_for_what_was_imported_when_an_option_leaves() -> None:
     study = made("abc")
     study.tell_frame({"arm": ["a"], "block": [walk(study)[1]], "m": [1.0]})
     first = study.ask(arm="a")
@@ -96,7 +97,7 @@ def test_nobody_is_asked_for_what_was_imported_when_an_option_leaves():
     assert counts_of(study, "a") == 2
 
 
-def test_an_option_that_comes_leaves_open_trials_as_they_are():
+def test_an_option_that_comes_leaves_open_trials_as_they_are() -> None:
     study = made("ab")
     running = study.ask(6)
     study.tell(running[5], {"m": 1.0})  # it waits
@@ -109,7 +110,7 @@ def test_an_option_that_comes_leaves_open_trials_as_they_are():
     assert replayed(study)
 
 
-def test_a_withdrawn_option_whose_lease_is_over_is_not_asked_again():
+def test_a_withdrawn_option_whose_lease_is_over_is_not_asked_again() -> None:
     clock = Clock()
     study = made("abc", clock=clock, lease=1.0, give_up=None)
     _, second = study.ask(arm="a"), study.ask(arm="a")
@@ -122,7 +123,7 @@ def test_a_withdrawn_option_whose_lease_is_over_is_not_asked_again():
     assert replayed(study)
 
 
-def test_one_option_alone_is_measured_once():
+def test_one_option_alone_is_measured_once() -> None:
     study = made("a", goal="practical")
     assert not study.stuck
     study.tell(study.ask(), {"m": 1.0})
@@ -130,7 +131,7 @@ def test_one_option_alone_is_measured_once():
     assert study.front() == ["a"]
 
 
-def test_part_of_an_outcome_was_looked_at():
+def test_part_of_an_outcome_was_looked_at() -> None:
     study = made(metrics=[ps.Metric("m"), ps.Metric("n")])
     study.tell(study.ask(), {"m": 1.0})
     with pytest.raises(NotSupported, match="same blocks"):
@@ -143,7 +144,7 @@ def test_part_of_an_outcome_was_looked_at():
         study.add_arms(["c"])
 
 
-def test_a_row_of_a_trial_names_its_block():
+def test_a_row_of_a_trial_names_its_block() -> None:
     study = made()
     trial = study.ask()
     other = next(block for block in BLOCKS if block != trial.block)
@@ -152,14 +153,14 @@ def test_a_row_of_a_trial_names_its_block():
     assert study.tell_frame({"trial": [trial.number], "block": [trial.block], "m": [1.0]}, trial="trial") == 1
 
 
-def test_two_rows_of_a_cell_are_refused_if_they_differ():
+def test_two_rows_of_a_cell_are_refused_if_they_differ() -> None:
     study = made()
     with pytest.raises(Conflict, match="again, with other values"):
         study.tell_frame({"arm": ["a", "a"], "block": ["b1", "b1"], "m": [2.0, 1.0]})
     assert study.tell_frame({"arm": ["a", "a"], "block": ["b1", "b1"], "m": [2.0, 2.0]}) == 2
 
 
-def test_a_ratio_that_is_not_kept_is_refused():
+def test_a_ratio_that_is_not_kept_is_refused() -> None:
     size = ps.Metric("m", "min", eps="10%", ratio=2)
     study = made(metrics=[size])
     trial = study.ask(arm="a")
@@ -175,7 +176,7 @@ def test_a_ratio_that_is_not_kept_is_refused():
     assert len(table(frame, "arm", [wider], block="block").arms) == 2
 
 
-def test_numbers_too_small_for_their_squares_are_no_evidence():
+def test_numbers_too_small_for_their_squares_are_no_evidence() -> None:
     rng = np.random.default_rng(0)
     study = made(metrics=[ps.Metric("m")], goal="front", blocks=[f"b{number}" for number in range(40)])
     while not study.done:
@@ -184,7 +185,7 @@ def test_numbers_too_small_for_their_squares_are_no_evidence():
 
 
 @pytest.mark.parametrize("turn", [1, -1])
-def test_a_nested_table_may_be_sorted(turn):
+def test_a_nested_table_may_be_sorted(turn: Any) -> None:
     wrong = 0
     for number in range(20):  # an exact tie; one option was measured on 90 of 100 blocks
         rng = np.random.default_rng(number)
@@ -202,10 +203,10 @@ def test_a_nested_table_may_be_sorted(turn):
     assert wrong <= 3
 
 
-def test_the_first_outcome_told_of_a_cell_is_found_out(monkeypatch):
+def test_the_first_outcome_told_of_a_cell_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Replica._of_next_block
 
-    def whatever_is_told(self, arm):
+    def whatever_is_told(self: Any, arm: int) -> Any:
         """The outcome of a cell, though an attempt before it is open."""
         running, self.open = self.open, OrderedDict()
         try:
@@ -222,7 +223,7 @@ def test_the_first_outcome_told_of_a_cell_is_found_out(monkeypatch):
     assert row.verdict == measure.BROKEN
 
 
-def test_a_case_beyond_the_promise_shows_its_failures_and_is_no_alarm():
+def test_a_case_beyond_the_promise_shows_its_failures_and_is_no_alarm() -> None:
     case: Case = next(case for case in blocks() if case.title == "K=2 L=2, few carry all, list of 200")
     (row,) = measure.audit([measure.Contender(ps.algorithms.get("scout"))], [case], replicates=60, progress=False)
     assert row.verdict == measure.BEYOND
