@@ -935,7 +935,7 @@ def test_the_help_has_examples_that_are_right() -> None:
     shown = bench("--help").output
     assert "Examples:" in shown
     examples = re.findall(r"^ +(paretoscout bench .*)$", shown, re.M)
-    assert len(examples) == 3
+    assert len(examples) == 4
     command = main.commands["bench"]
     for example in examples:
         given = command.make_context("bench", shlex.split(example)[2:]).params

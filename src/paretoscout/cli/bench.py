@@ -149,7 +149,7 @@ def bench(**given: Any) -> None:
       Which value of a variable?
         paretoscout bench -L level=1..9 'gzip -{level} -kf data' -m time -m size@data.gz
       Over many files?
-        paretoscout bench -L level=1..9 -B file='*.txt' 'gzip -{level} -kf {file}' -m time -m 'size@{file}.gz'
+        paretoscout bench -L level=1..9 -B file=a.txt,b.txt,c.txt 'gzip -{level} -kf {file}' -m time -m 'size@{file}.gz'
 
     Exit code 0: every option has its verdict; 3: undecided at --budget or after --runs; 4: --fail-if-dominated.
     """  # noqa: D301 - click wants the character itself
