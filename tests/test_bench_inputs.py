@@ -108,7 +108,6 @@ def test_an_option_that_fails_on_an_input_is_left_out_and_tried_again(folder: Pa
         (["-B", "level=a,b,c,d"], "must be given once"),
         (["-B", "file=a,b", "--runs", "3"], "--runs must be left out with -B"),
         (["-B", "file=a,b", "--features"], "--features must be left out with -B"),
-        (["-B", "file=a,b", "-m", "time<=5"], "guards of a study"),
     ],
 )
 def test_what_inputs_do_not_go_with(arguments: list[str], message: str, folder: Path) -> None:

@@ -21,19 +21,21 @@ from test_every_algorithm import CONTENDERS, plan, suited
 from test_study_trust import LIVE, PLAIN, WITH_CONTEXTS
 
 from paretoscout import files
-from paretoscout.algorithms import Settings, Setup
+from paretoscout.algorithms import Scout, Settings, Setup
 from paretoscout.algorithms.registry import resolve
 from paretoscout.algorithms.states import ROLES, arrays_of, roles_of
 from paretoscout.errors import ParetoscoutError, UnreadableFile
 from paretoscout.kernels.compile import config
 from paretoscout.session import Session
 
+ON_BLOCKS = "scout, on blocks"
 #: All classes of states: with and without contexts some algorithms have another one.
 EACH: dict[str, tuple[Settings, bool]] = {
     **{name: (algorithm, True) for name, algorithm in LIVE.items()},
     "scout, tabular": (CONTENDERS["scout"], False),
     "gege, plain": (CONTENDERS["gege"], False),
     "psips, plain": (CONTENDERS["psips"], False),
+    ON_BLOCKS: (Scout(noise="unknown"), False),
 }
 
 
@@ -53,6 +55,7 @@ def session_of(name: str) -> Session:
         explained=contexts,
         theta_max=2.0,
         budget=plan(algorithm).get("budget"),
+        **({"n_blocks": 200, "listed": True, "spans": np.array([8.0, np.inf])} if name == ON_BLOCKS else {}),  # type: ignore[arg-type]
     )
     return Session(algorithm, setup)
 
@@ -70,7 +73,7 @@ def test_every_number_of_a_state_has_a_role_and_states_are_within_their_limits(n
     assert unknown == [], "say in algorithms/states.py, or by Kernels(ranges=...), what these arrays hold"
     for _, array, role in roles_of(session.state):
         assert not isinstance(role, tuple) or array.shape == (len(role),)
-        known = {*ROLES, "arms", "some arms", "undecided", "undecided arms", "place", "samples", "real"}
+        known = {*ROLES, "arms", "some arms", "undecided", "undecided arms", "place", "samples", "real", "block"}
         assert set(role if isinstance(role, tuple) else [role]) <= known
     for _ in range(60):
         loaded = Session.load(session.dump())

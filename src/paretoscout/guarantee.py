@@ -91,7 +91,7 @@ def guarantee_of(asked: Statement, algorithm: Algorithm, settings: Settings, ass
 def for_certain(guarantee: Guarantee, asked: Statement, notes: Sequence[str] = ()) -> Guarantee:
     """Return what is promised where every option was measured on the whole list that the answer is about."""
     n = 0 if asked.blocks is None else len(asked.blocks.names)
-    measured = f"all options were measured on all {n} blocks of the list: no probability is involved"
+    measured = f"about these measurements: all options on all {n} blocks of the list, so no probability is involved"
     relative = [metric.name for metric in asked.metrics if metric.relative]
     means = [f"geometric means of {', '.join(relative)} over the blocks"] if relative else []
     return replace(guarantee, probability=1.0, assumptions=(measured, *means, *notes))

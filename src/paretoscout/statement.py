@@ -29,8 +29,8 @@ SCALES = ("linear", "log")
 #: How means depend on contexts. "linear" and "logistic": exactly so; "none": nobody says that they do.
 MODELS = ("none", "linear", "logistic")
 
-#: Two blocks are for the pilots, and a difference takes two.
-FEWEST_BLOCKS = 4
+#: Two blocks are for the pilots.
+FEWEST_BLOCKS = 3
 #: What an answer on blocks is about: the blocks of the list, or the population from which they were drawn.
 TARGETS = ("list", "population")
 

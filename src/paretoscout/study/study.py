@@ -900,7 +900,7 @@ def _blocks(blocks: Any, target: str) -> Blocks | None:
     else:
         names = [str(block) if isinstance(block, (int, str, np.integer)) else block for block in blocks]
     if not names:
-        raise InvalidInput("blocks of a study must be at least 4, got none")
+        raise InvalidInput("blocks of a study must be at least 3, got none")
     return Blocks(tuple(names), target)
 
 
