@@ -15,6 +15,7 @@ from scipy import stats
 
 import paretoscout as ps
 from paretoscout.algorithms import Scout, Setup
+from paretoscout.algorithms.scout.blocks import needed_to_tell
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, NothingToAsk, NotSupported, UnknownName
 from paretoscout.kernels.arrays import FloatArray
@@ -107,6 +108,15 @@ def test_judging_again_changes_nothing() -> None:
     before = session.status.copy()
     session.judge_again()
     np.testing.assert_array_equal(session.status, before)
+
+
+def test_who_comes_later_changes_nothing_for_those_who_were_there() -> None:
+    """Of what all pairs may spend, those of later arms take their part of the reserve: 1 in all, however many come."""
+    first = needed_to_tell(np.array([0, 0, 0]), 2, 0.1)
+    later = needed_to_tell(np.array([0, 0, 0, 1, 1, 2]), 2, 0.1)
+    np.testing.assert_array_equal(first, later[:3, :3])
+    spent = 2 * np.exp(-later)[~np.eye(6, dtype=bool)].sum()
+    assert 0.09 < spent <= 0.1 * (1.0 + 1e-12)
 
 
 # How often it is wrong

@@ -75,7 +75,7 @@ class BlockConstants(NamedTuple):
     delta: float
     entered: IntArray  # (K,) with which addition each arm came
     shares: FloatArray  # (K,) what of delta is for each arm
-    to_tell: float  # what evidence on a difference must reach to be told, of all pairs at once
+    to_tell: FloatArray  # (K, K) what evidence on a difference must reach to be told, of all pairs at once
     cost: FloatArray  # (K,)
 
 
@@ -132,7 +132,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         delta=setup.delta,
         entered=setup.entered.copy(),
         shares=setup.shares,
-        to_tell=math.log(max(1, K * (K - 1)) * L / setup.delta),
+        to_tell=needed_to_tell(setup.entered, L, setup.delta),
         cost=setup.cost.copy(),
     )
     state = BlockState(
@@ -162,6 +162,20 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         ticket=np.zeros(1),
     )
     return state, constants
+
+
+def needed_to_tell(entered: IntArray, n_metrics: int, delta: float) -> FloatArray:
+    """Return what evidence on a difference of two arms must reach to be told, of all pairs and metrics at once: (K, K).
+
+    Pairs of arms that were there at the beginning share all but the reserve, so whoever comes later changes nothing for
+    them. Those with an arm of the r-th addition share its part of the reserve.
+    """
+    came = np.maximum(entered[:, None], entered[None, :])
+    additions, group = np.unique(came, return_inverse=True)
+    pairs = np.bincount(group.ravel(), ~np.eye(len(entered), dtype=bool).ravel())  # each in both directions
+    of_all = np.where(additions == 0, 1.0 - RESERVE, RESERVE / 2.0**additions)
+    needed: FloatArray = np.log(np.maximum(pairs, 1.0) * n_metrics / (of_all * delta))[group].reshape(came.shape)
+    return needed
 
 
 def rates_of(n_list: float) -> FloatArray:
@@ -317,13 +331,11 @@ def judge_pair(state: BlockState, constants: BlockConstants, i: int, j: int) -> 
             behind = evidence_above(state, constants, a, b, metric, BEHIND)
             state.beats[b, a] = min(state.beats[b, a], level)
             state.escapes[a, b] = max(state.escapes[a, b], behind + state.log_metrics[a, b, metric])
-            known = state.shown[b, a, metric]
-            if behind >= constants.to_tell and known < 1:
+            known, needed = state.shown[b, a, metric], constants.to_tell[i, j]
+            if behind >= needed and known < 1:
                 known = 1
-            if level >= constants.to_tell and known < 3:
-                known = 2
-                if known == 2 and evidence_above(state, constants, a, b, metric, AHEAD) >= constants.to_tell:
-                    known = 3
+            if level >= needed and known < 3:
+                known = 3 if evidence_above(state, constants, a, b, metric, AHEAD) >= needed else 2
             state.shown[b, a, metric] = known
     state.beats[i, j] += state.log_against[i, j]
     state.beats[j, i] += state.log_against[j, i]
@@ -703,7 +715,8 @@ def beside(state: BlockState, constants: BlockConstants, k: int, j: int, metric:
     if constants.betting[metric] >= 0:
         return of_j + difference, np.inf
     worth = worth_of(m, constants.n_list)
-    return of_j + difference, paired_radius(constants.to_tell, m, squares, worth, constants.rhos, constants.log_rhos)
+    needed = constants.to_tell[k, j]
+    return of_j + difference, paired_radius(needed, m, squares, worth, constants.rhos, constants.log_rhos)
 
 
 @allocating_kernel
@@ -714,8 +727,8 @@ def radii_of_bets(state: BlockState, constants: BlockConstants, radii: FloatArra
         for k in range(state.pulls.shape[0]):
             if constants.betting[metric] >= 0 and k != j and radii[k, metric] == np.inf and state.pulls[k] > 0:
                 lead = estimates[k, metric] - estimates[j, metric]
-                low = least_lead(state, constants, k, j, metric, constants.to_tell)
-                high = -least_lead(state, constants, j, k, metric, constants.to_tell)
+                low = least_lead(state, constants, k, j, metric, constants.to_tell[k, j])
+                high = -least_lead(state, constants, j, k, metric, constants.to_tell[k, j])
                 radii[k, metric] = max(lead - low, high - lead, 0.0)
 
 
@@ -780,7 +793,7 @@ def bounds_apart(state: BlockState, constants: BlockConstants) -> FloatArray:
         for j in range(K):
             if j != k and in_question(state, k) and in_question(state, j):
                 for metric in range(L):
-                    apart[k, j, metric] = least_lead(state, constants, j, k, metric, constants.to_tell)
+                    apart[k, j, metric] = least_lead(state, constants, j, k, metric, constants.to_tell[k, j])
     return apart
 
 
