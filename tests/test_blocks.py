@@ -155,7 +155,9 @@ def test_a_list_ends_when_all_is_measured_and_a_population_may_not() -> None:
     result = ps.simulate(problem(values), delta=0.01, replicates=5)
     assert result.stopped.all()
     assert result.samples.max() <= 3 * 12
-    study = ps.Study(["m0", "m1", "m2"], METRICS, blocks=[f"p{b}" for b in range(12)], target="population", seed=1)
+    study = ps.Study(
+        ["m0", "m1", "m2"], METRICS, blocks=[f"p{b}" for b in range(12)], target="population", storage="memory"
+    )
     study.tell_frame(frame(values), arm="model", block="prompt")
     assert study.stuck
     assert "The list is too short" in study.verdicts().remark

@@ -24,7 +24,7 @@ def run(code: str, cwd: Path, **environment: str) -> str:
     """Run Python code in a fresh process; its own cache folder, nothing inherited from numba's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-B", "-c", textwrap.dedent(code)],  # two sources of one second and size share bytecode
         cwd=cwd,
         env={**kept, **environment},
         text=True,

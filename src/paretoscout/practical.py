@@ -138,6 +138,10 @@ def judge(
     gone = np.flatnonzero((status == DOMINATED) & ~standing[rival])
     better = firsts_beside(POINTLESS, ends, gone, stands, tree_of(ends, stands), standing, 1)
     rival[gone] = np.where(better >= 0, better, rival[gone])  # rather one that is worth having
+    if apart is not None:
+        for k in np.flatnonzero((status == DOMINATED) & standing[rival]).tolist():
+            if np.all(np.minimum(apart[k, rival[k]], apart[rival[k], k]) >= -eps):
+                status[k] = SAME  # it is beaten, by what does not matter
     open_ = alive[status[alive] == UNDECIDED]
     unknown, often = still | bounds, said.counts >= ENOUGH_TO_TELL
     if unknown.any() and often[open_].any():  # where verdicts hang on what is unknown, more samples are of no use
