@@ -17,7 +17,11 @@ from scipy import stats
 
 import paretoscout as ps
 from paretoscout.algorithms import Scout
+from paretoscout.algorithms.registry import resolve
 from paretoscout.errors import MissingData
+from paretoscout.kernels.decisions import FRONT
+from paretoscout.simulation.replicates import Replicate, Simulation
+from paretoscout.study.blocks import CARRY, FEWEST, OnBlocks
 
 DELTA = 0.1
 #: Data set, by which factor eps is larger (of ratios: to that power), what is to be reached, and orders.
@@ -73,6 +77,33 @@ def measure(pool: str, orders: int, goal: str, caution: float | None, seed: int)
     }
 
 
+def warned(pool: str, orders: int, seed: int) -> str:
+    """Say in how many orders a warning names few blocks that carry a difference, and whether those were wrong."""
+    problem = ps.problems.load(POOLS[pool][0])
+    run = Simulation(*resolve("scout", noise_given=False), problem, None, DELTA, seed, None)
+    blocks = problem.statement.blocks
+    assert blocks is not None
+    shown = wrong = caught = 0
+    for order in range(orders):
+        replicate = Replicate(run, order)
+        while not replicate.finished:
+            replicate.advance(10_000)
+        state = replicate.state
+        named = np.zeros(len(problem.arms), bool)
+        for k in range(len(problem.arms)):
+            rival = state.worst[k] if state.status[k] == FRONT else state.beaten_by[k]
+            leads = state.outcomes[:, rival] - state.outcomes[:, k]
+            both = OnBlocks(blocks.names, leads[~np.isnan(leads).any(axis=1)], len(blocks.names))
+            if rival >= 0 and FEWEST <= len(both.leads) < len(blocks.names):
+                named[k] = any(both.carried(metric)[0] > CARRY for metric in range(leads.shape[1]))
+        ahead = np.any(np.all(run.means[None] - run.means[:, None] > run.units.eps, axis=2), axis=1)
+        accepted = (np.asarray(state.status) == FRONT) & ahead  # though another one is better by more than eps
+        shown += bool(named.any())
+        wrong += bool(accepted.any())
+        caught += bool((accepted & named).any())
+    return f"{pool}: warned in {shown} of {orders} orders; of {wrong} with a wrong verdict it named {caught}"
+
+
 def picture(path: Path) -> None:
     """Draw how many prompts each model has to answer."""
     from matplotlib import pyplot as plt
@@ -118,9 +149,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--warnings", action="store_true", help="how often few blocks that carry all are named")
     asked = parser.parse_args()
     if asked.picture is not None:
         picture(asked.picture)
+    if asked.warnings:
+        for pool in asked.pool or ("xz", "gcc", "poppler", "imagemagick"):
+            print(warned(pool, max(2, round(asked.orders * POOLS[pool][3])), asked.seed), flush=True)
+        return
     rows = []
     print("| table | whole | measured, median | share | wrong (95% interval) | goal of samples |", flush=True)
     print("|---|---:|---:|---:|---:|---:|", flush=True)

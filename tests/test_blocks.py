@@ -135,6 +135,7 @@ def test_it_is_wrong_at_most_as_often_as_it_says(target: str, goal: str) -> None
         values[1] -= 1.02 * 0.2
         result = ps.simulate(problem(values), delta=0.1, goal=goal, target=target, replicates=5, seed=seed)
         assert result.stopped.all()
+        assert ("population of the blocks" if target == "population" else "40 blocks of the list") in result.guarantee
         wrong += int((~result.success).sum())
     assert wrong <= allowed(5 * runs, 0.1)
 
@@ -359,6 +360,8 @@ def test_what_is_wrong_with_the_settings_is_said() -> None:
         ps.Study(["a", "b"], [ps.Metric("quality", eps="2%", ratio=4)], storage="memory")
     with pytest.raises(InvalidInput, match="caution of Scout must be left out where there are no blocks"):
         ps.Study(["a", "b"], METRICS, algorithm=Scout(noise="unknown", caution=16), storage="memory")
+    with pytest.raises(InvalidInput, match="blocks of a study must have names, or be 'rounds'"):
+        ps.Study.of(problem(outcomes(0, N=5)).about_blocks("population").asked(), storage="memory")
     study = ps.Study(["a", "b"], METRICS, blocks=blocks, storage="memory")
     with pytest.raises(UnknownName, match="unknown block"):
         study.tell_frame({"arm": ["a"], "block": ["t"], "quality": [1.0], "speed": [1.0]})

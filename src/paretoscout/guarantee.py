@@ -121,7 +121,7 @@ def _uses_contexts(settings: Settings, setup: Setup) -> bool:
 def _differences(asked: Statement, blocks: Blocks) -> list[str]:
     """What is assumed where options are compared on the same blocks; metrics are named where they differ in that."""
     kinds: dict[str, list[str]] = {}
-    block = "round" if blocks.endless else "block"
+    block = "round" if blocks.rounds else "block"
     for metric in asked.metrics:
         kind = f"differences between options over the {block}s as from a normal law"
         if metric.ratio is not None:
@@ -133,7 +133,7 @@ def _differences(asked: Statement, blocks: Blocks) -> list[str]:
     relative = [metric.name for metric in asked.metrics if metric.relative]
     if relative:
         said.append(f"geometric means of {', '.join(relative)} over the {block}s")
-    if blocks.endless:
+    if blocks.rounds:
         return ["options compared within rounds, which are independent of each other", *said]
     if blocks.listed:
         return [f"about the {len(blocks.names)} blocks of the list, measured once, in an order drawn at random", *said]

@@ -234,9 +234,9 @@ class Blocks:
         return self.target == "list"
 
     @property
-    def endless(self) -> bool:
-        """Whether there is no end of them, as of rounds."""
-        return not self.names
+    def rounds(self) -> bool:
+        """Whether they are rounds: each passes, and there is no end of them."""
+        return self.passing and not self.names
 
 
 @dataclass(frozen=True, eq=False)

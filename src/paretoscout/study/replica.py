@@ -168,10 +168,9 @@ class Replica:
         """Settle what follows from the settings."""
         self.units, self.columns = self.spec.asked.units, self.spec.columns
         blocks = self.spec.asked.blocks
-        self.blocks = (
-            None if blocks is None else [blocks.names[block] for block in self.spec.walk]
-        )  # as they are visited
-        self.in_rounds = blocks is not None and blocks.endless
+        # as they are visited
+        self.blocks = None if blocks is None else [blocks.names[block] for block in self.spec.walk]
+        self.in_rounds = blocks is not None and blocks.rounds
         self.position = {name: place for place, name in enumerate(self.blocks or ())}
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
         self.any_logs = bool(self.logs.any())

@@ -261,6 +261,8 @@ def make_spec(
 
     walk: the blocks in the order in which arms visit them. None: it is drawn from the seed.
     """
+    if asked.blocks is not None and not asked.blocks.names and not asked.blocks.rounds:
+        raise InvalidInput("blocks of a study must have names, or be 'rounds'; a simulated population has neither")
     columns = list(dict.fromkeys([metric.name for metric in asked.metrics] + [guard.metric for guard in guards]))
     for name in columns:
         checks.name("name of a metric of a study", name)

@@ -240,7 +240,7 @@ class Study:
     @property
     def in_rounds(self) -> bool:
         """Whether options are measured and compared in rounds, see `ask_round`."""
-        return self.spec.asked.blocks is not None and self.spec.asked.blocks.endless
+        return self.spec.asked.blocks is not None and self.spec.asked.blocks.rounds
 
     # Asking and telling
 
@@ -274,9 +274,8 @@ class Study:
             except NotSupported as problem:
                 if events and not isinstance(problem, NothingToAsk):
                     raise
-                refused = (
-                    None if events else problem
-                )  # what lapsed has lapsed all the same, and may have decided everything
+                # what lapsed has lapsed all the same, and may have decided everything
+                refused = None if events else problem
             writer.append(events)
             self.log.settle(writer, replica, before)
         if refused is not None:
@@ -462,7 +461,7 @@ class Study:
     ) -> list[str | None]:
         """Return on which block each row was measured, in a study with blocks; rows of trials need not say it."""
         blocks = self.spec.asked.blocks
-        if blocks is None or blocks.endless or (block not in columns.names and None not in numbers):
+        if blocks is None or blocks.rounds or (block not in columns.names and None not in numbers):
             return [None] * columns.n_rows
         named, known = columns.labels(block), set(blocks.names)
         for row, name in enumerate(named):
