@@ -56,14 +56,16 @@ def left_out(design: Array, y: Array, variance: Array) -> float:
     return float(np.sum((residuals / (1 - np.minimum(leverages, 0.99))) ** 2 / variance))
 
 
-def expectations(designs: list[Array], y: Array, sigma: Array | None) -> tuple[Array, Array]:
+def expectations(designs: list[Array], y: Array, sigma: Array | None, assumed: float) -> tuple[Array, Array]:
     """Return where arms seem to be, by their pilots y and by the model that predicts these best, and the variances.
 
-    sigma: None where nobody knows it. Then the spread of the pilots is a scale to go by.
+    sigma: None where nobody knows it. Then the spread of the pilots is a scale to go by; where no model helps, this share
+    of it is assumed to be noise.
     """
     q = np.full(len(y), y.var()) if sigma is None else sigma**2
+    on_their_own = y, q * assumed**2 if sigma is None else q
     if not designs or (q == 0).any():
-        return y, q
+        return on_their_own
     design = designs[0]
     for larger in designs[1:]:
         if left_out(larger, y, q) + 1e-9 < left_out(design, y, q):
@@ -83,7 +85,7 @@ def expectations(designs: list[Array], y: Array, sigma: Array | None) -> tuple[A
     variance = own**2 * noise + (1 - own) ** 2 * (tau2 + leverages * (noise + tau2))
     better = left_out(design, y, q + tau2) <= 0.9 * left_out(np.ones((K, 1)), y, q + tau2)
     if not better or np.mean(variance / q) > 0.5:
-        return y, q
+        return on_their_own
     return y - (1 - own) * residuals, variance
 
 

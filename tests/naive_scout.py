@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from naive_blocks import log_t as log_paired_t
 from naive_guide import expectations, models
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
@@ -116,7 +117,13 @@ class NaiveScout:
         by_pilot: float,  # how much of the evidence against an arm is shared by pilots; 0: there are none
         few: int,  # fewer samples than that do not tell the variance of an arm
         contexts: Array | None = None,  # that guide it
+        assumed: float,  # the share of noise in the spread of the pilots, where sigma is unknown
+        alone: float = 1.0,  # normal noise: the share of evidence that looks at each arm by itself
+        paired_scales: Array | None = None,  # the rest is for outcomes paired by their numbers: scales, evenly weighted
     ) -> None:
+        self.assumed, self.alone = assumed, alone
+        self.paired_scales = np.empty(0) if paired_scales is None else paired_scales
+        self.paired_weights = np.full(len(self.paired_scales), (1 - alone) / max(1, len(self.paired_scales)))
         self.K, self.L, self.eps, self.sigma = K, L, eps, sigma
         self.designs = [] if contexts is None else models(contexts, entered == 0)
         self.bounds = np.tile([-np.inf, np.inf], (L, 1)) if bounds is None else bounds
@@ -138,6 +145,11 @@ class NaiveScout:
         if not np.isnan(self.sigma[:, metric]).any():
             return "sigma"
         return "bounds" if np.isfinite(self.bounds[metric]).all() else "normal"
+
+    @property
+    def off(self) -> float:
+        """By how much the evidence may be above what pairs are ranked by, as it is used here."""
+        return 0.0 if self.alone == 1 else np.inf
 
     @property
     def e_values(self) -> bool:
@@ -196,14 +208,38 @@ class NaiveScout:
         if self.noise(metric) == "normal":
             if a.n < 2 or b.n < 2:
                 return -np.inf
+            paired = self.paired(i, j, metric, shift)
+            if math.log(self.alone) + self.of_split(a, b, metric, D / 2, D / 2) <= paired:
+                return paired  # what each arm says by itself is no more than for one way to share
             splits = np.linspace(0, D, 4001)  # there may be several minima
             scales = self.scales[metric]
             values = log_t(splits, a.n, a.variance, scales, self.weights)
             values = values + log_t(D - splits, b.n, b.variance, scales, self.weights)
-            return log_surprise(float(values.min()))
+            return max(math.log(self.alone) + log_surprise(float(values.min())), paired)
         low, high = self.bounds[metric]
         # no mean is beyond the bounds, so that of i can be off by no more than lies between
         return least(lambda u: self.of_split(a, b, metric, u, D - u), a.mean - high, a.mean - low)
+
+    def paired(self, i: int, j: int, metric: int, shift: float) -> float:
+        """Log evidence that the mean of i, plus the shift, is above that of j, of their t-th outcomes, t = 1, 2, ..."""
+        if self.alone == 1:
+            return -np.inf
+        of_i, of_j = (self.observed[arm][metric][1:] for arm in (i, j))
+        m = min(len(of_i), len(of_j))
+        differences = of_i[:m] + shift - of_j[:m]
+        lead = float(differences.mean())
+        if lead <= 0:
+            return -np.inf
+        return log_paired_t(lead, m, float(m * differences.var()), m, self.paired_scales, self.paired_weights)
+
+    def about_paired(self, i: int, j: int, metric: int, D: float) -> float:
+        """About what that is, if the outcomes of each arm that count were as all of its outcomes are."""
+        m = min(self.known[i][metric].n, self.known[j][metric].n)
+        if self.alone == 1 or D == 0:
+            return -np.inf
+        squares = m * (self.variance(i, metric) + self.variance(j, metric))
+        value = log_paired_t(abs(D), m, squares, m, self.paired_scales, self.paired_weights)
+        return value if D > 0 else -value - math.log1p(m / self.paired_scales[0])
 
     def known_evidence(self, i: int, j: int, metric: int, D: float) -> float:
         """Log evidence of a difference where sigma is known."""
@@ -231,7 +267,7 @@ class NaiveScout:
         return log_total(terms)
 
     def bound(self, i: int, j: int, metric: int, shift: float = 0.0) -> float:
-        """What pairs are ranked by, low where i looks worse; at least the evidence.
+        """What pairs are ranked by, low where i looks worse; at least the evidence, or, of paired outcomes, about that.
 
         Sigma known: the evidence itself. Else: the value where each arm takes its share of the variance, or, of an arm
         with few samples, takes all it can.
@@ -254,10 +290,13 @@ class NaiveScout:
         splits += [most] if a.n < self.few else []
         splits += [0.0] if b.n < self.few else []
         value = min(self.of_split(a, b, metric, u, size - u) for u in splits)
-        if D > 0 or value == -np.inf:
+        if value == -np.inf:
             return value
-        # as far below what no difference says as the reverse is above it
-        return 2 * self.of_split(a, b, metric, 0.0, 0.0) - value
+        if D <= 0:  # as far below what no difference says as the reverse is above it
+            value = 2 * self.of_split(a, b, metric, 0.0, 0.0) - value
+        if self.noise(metric) != "normal":
+            return value
+        return max(math.log(self.alone) + value, self.about_paired(i, j, metric, D))
 
     def variance(self, arm: int, metric: int) -> float:
         """Of one sample: known, or estimated."""
@@ -316,7 +355,7 @@ class NaiveScout:
             there, came = self.entered <= addition, self.entered == addition
             if not np.isnan(pilots[there]).any():
                 sigma = self.sigma[there, metric] if self.noise(metric) == "sigma" else None
-                guessed = expectations([design[there] for design in self.designs], pilots[there], sigma)
+                guessed = expectations([design[there] for design in self.designs], pilots[there], sigma, self.assumed)
                 expected[came], square[came] = (values[came[there]] for values in guessed)
         return expected, square
 
@@ -393,13 +432,13 @@ class NaiveScout:
     def may_eliminate(self, k: int, eliminated: Collection[int], more: float = -1e-6) -> bool:
         """Whether the evidence reaches what is needed, and so much more."""
         needed = self.thresholds[k] + more
-        if not self.settled(k) or self.against(k, eliminated, bound=True) < needed:
+        if not self.settled(k) or self.against(k, eliminated, bound=True) < needed - self.off:
             return False  # where the bound falls short so does the evidence
         return self.against(k, eliminated) >= needed
 
     def may_accept(self, k: int, eliminated: Collection[int], more: float = -1e-6) -> bool:
         needed = self.thresholds[k] + more
-        if not self.settled(k) or self.in_favour(k, eliminated, bound=True) < needed:
+        if not self.settled(k) or self.in_favour(k, eliminated, bound=True) < needed - self.off:
             return False
         return self.in_favour(k, eliminated) >= needed
 
@@ -473,6 +512,8 @@ class NaiveScout:
     def gain(self, arm: int, gaps: Array, mean_gap: float, pending: Array) -> float:
         """By how much one more sample shrinks the variance of the arm's mean, 1/n - 1/(n + 1), per cost."""
         n = min(known.n for known in self.known[arm]) + pending[arm]
+        if self.alone < 1:
+            return 1 / (1 + n)  # where outcomes are paired, who has fewer goes first
         if n == 0:
             return np.inf
         largest = np.where((self.sigma > 0).any(axis=0), self.sigma.max(axis=0), np.inf)

@@ -51,7 +51,7 @@ def test_short_audit(name: str) -> None:
     """The probability of a false alarm is at most 1e-4 a row."""
     rows = list(measure.audit([Contender(get(name))], families.cases(short=True), replicates=measure.SHORT))
     assert {row.verdict for row in rows} <= {KEPT, SKIPPED}, [row for row in rows if row.verdict == BROKEN]
-    assert sum(row.verdict == KEPT and row.replicates == measure.SHORT for row in rows) >= 5
+    assert sum(row.verdict == KEPT and row.interval[1] < row.delta for row in rows) >= 5, "beyond doubt"
 
 
 @pytest.mark.long
@@ -117,7 +117,7 @@ def chances(replicates: int, true: float, delta: float = 0.1) -> float:
             low, high = rate_interval(failures, n, 1.0 - 2.0 * tail)
             if low > delta:
                 called += alive[failures]
-            if low > delta or high < delta:  # the second ends costly cases only, which makes it harder to be found out
+            if low > delta or high < delta:  # the second makes it harder to be found out
                 alive[failures] = 0.0
     return float(called)
 

@@ -358,8 +358,6 @@ def test_what_is_wrong_with_the_settings_is_said() -> None:
         ps.Metric("quality", eps=0.1, ratio=4)
     with pytest.raises(InvalidInput, match="ratio of metric 'quality' of a study must be left out"):
         ps.Study(["a", "b"], [ps.Metric("quality", eps="2%", ratio=4)], storage="memory")
-    with pytest.raises(InvalidInput, match="caution of Scout must be left out where there are no blocks"):
-        ps.Study(["a", "b"], METRICS, algorithm=Scout(noise="unknown", caution=16), storage="memory")
     with pytest.raises(InvalidInput, match="blocks of a study must have names, or be 'rounds'"):
         ps.Study.of(problem(outcomes(0, N=5)).about_blocks("population").asked(), storage="memory")
     study = ps.Study(["a", "b"], METRICS, blocks=blocks, storage="memory")

@@ -64,7 +64,7 @@ def check_by_twin(session: Session) -> int:
         for metric in range(setup.n_metrics):
             y = known.first[there, metric]
             sigma = None if setup.sigma is None else setup.sigma[there, metric]
-            expected, variances = expectations([of[there] for of in designs], y, sigma)
+            expected, variances = expectations([of[there] for of in designs], y, sigma, pilots.ASSUMED_NOISE)
             tolerance = 1e-9 * np.abs(y).max() + 1e-6 * np.ptp(y)
             np.testing.assert_allclose(known.expected[came, metric], expected[came[there]], rtol=0, atol=tolerance)
             np.testing.assert_allclose(known.variances[came, metric], variances[came[there]], rtol=1e-5)
@@ -311,7 +311,7 @@ def test_a_study_that_ignored_its_contexts_goes_on(tmp_path: Path, monkeypatch: 
     with study.log.reading() as replica:
         assert replica.session.constants.guide.design.shape == (20, 3)
         check_by_twin(replica.session)
-    assert "begun under the rules of version 3, judged by those of version 4" in str(study.verdicts().guarantee)
+    assert "begun under the rules of version 3, judged by those of version 5" in str(study.verdicts().guarantee)
     go_on(5)
     assert study.counts()["told"] == 35
 

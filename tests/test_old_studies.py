@@ -13,6 +13,7 @@ import pytest
 from paretoscout.storage.sql import SQLStorage
 from paretoscout.study import Study
 from paretoscout.study.replica import Replica
+from paretoscout.study.spec import RULES, RULES_OF_ALL
 
 DATA = Path(__file__).parent / "data"
 #: What the version that wrote them showed, by name.
@@ -46,7 +47,7 @@ def test_a_study_begun_under_older_rules_is_judged_from_its_log(old: Path, name:
     }
     assert counts["told"] + counts["late"] - (0 if study.takes_unasked else counts["late"]) == shown["counts"]["told"]
     if study.takes_unasked:
-        present = 4 if study.spec.algorithm == "scout" else 2
+        present = RULES if study.spec.algorithm == "scout" else RULES_OF_ALL
         begun = f"begun under the rules of version 1, judged by those of version {present}, from its log"
         assert begun in str(table.guarantee)
     else:  # an algorithm that wants its own questions answered goes on as it was
@@ -93,7 +94,7 @@ def test_a_study_of_settings_without_a_statement_is_what_it_was(tmp_path: Path, 
     assert (study.withdrawn, study.counts()) == (shown["withdrawn"], shown["counts"])
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
     if study.spec.algorithm == "scout":  # its shares of delta are others since
-        begun = "; begun under the rules of version 2, judged by those of version 4, from its log"
+        begun = "; begun under the rules of version 2, judged by those of version 5, from its log"
         assert begun in guarantee
         guarantee = guarantee.replace(begun, "")
         for arm, verdict in zip(table.arms, table.verdicts, strict=True):
@@ -121,7 +122,7 @@ def test_a_practical_study_of_before_is_judged_by_the_present_rule(tmp_path: Pat
         shown[key] for key in ("goal", "withdrawn", "counts")
     )
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
-    begun = "begun under the rules of version 2, judged by those of version 4, from its log"
+    begun = "begun under the rules of version 2, judged by those of version 5, from its log"
     assert begun in str(table.guarantee)
     for _ in range(3):
         if not study.done:

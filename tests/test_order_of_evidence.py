@@ -136,7 +136,7 @@ def test_evidence_is_that_of_the_trials_that_may_count(case: Case) -> None:
             break
         course = Course(case, seed)
         session, held = course.session(), course.held()
-        state, constants = session.state, session.constants
+        state, constants = session.kernels.reserve(session.state, len(held.arms)), session.constants
         for metric in range(held.outcomes.shape[1]):  # which values there are everybody may know
             state.samples.n_seen[metric] = 6
         before = {name: array.copy() for name, array in arrays_of(state).items()}
@@ -148,7 +148,8 @@ def test_evidence_is_that_of_the_trials_that_may_count(case: Case) -> None:
                 got = escape_ahead(state, constants, held, ahead, k, j)
                 until = min(open_at[k], open_at[j])
                 expected = max(course.escapes(session, k, j, limit) for limit in (course.first, until))
-                assert close_to(got, expected, constants.e_values)
+                enough = np.inf if constants.e_values else state.thresholds[k]  # no more need be worked out
+                assert close_to(got, expected, constants.e_values) or min(got, expected) >= enough
             until = open_at[k]
             gone = np.flatnonzero(state.status == DOMINATED)
             lacks = lacks_against_below(state, constants, held, ahead, k, until - course.first)
@@ -163,7 +164,7 @@ def test_evidence_is_that_of_the_trials_that_may_count(case: Case) -> None:
         means = np.array([[own.known[k][metric].mean for metric in range(own.L)] for k in range(K)])
         np.testing.assert_allclose(shown.estimates, means, atol=1e-9)
         for name, array in arrays_of(state).items():
-            if not name.startswith(("tree", "pilots.norms", "best")):
+            if not name.startswith(("tree", "pilots.norms", "best", "series")):  # of which only what is counted counts
                 np.testing.assert_array_equal(array, before[name], err_msg=name)
         judge_ahead(state, constants, held, -1)
         for k in np.flatnonzero((state.status != before["status"]) & (state.status == DOMINATED)).tolist():

@@ -18,7 +18,6 @@ from paretoscout.algorithms.scout.tree import prepare
 from paretoscout.algorithms.states import copy_state
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, UNDECIDED
-from paretoscout.kernels.noise import pair_evidence
 from paretoscout.session import Session
 
 Array = npt.NDArray[np.float64]
@@ -234,7 +233,7 @@ def test_the_shares_are_those_of_the_sum_that_eliminates() -> None:
         state.status[:] = UNDECIDED
         prepare(state.tree, state.samples, constants.model, 0)
         terms = [
-            np.log(share) + min(pair_evidence(state.samples, constants.model, j, 0, metric, 0.0) for metric in (0, 1))
+            np.log(share) + min(scout_tabular.proven_pair(state, constants, j, 0, i, 0.0, np.inf) for i in (0, 1))
             for j, share in enumerate(shares_against(state, constants, 0))
             if j > 0
         ]

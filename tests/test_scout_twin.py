@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from paretoscout.algorithms.scout import linear as scout_linear
 from paretoscout.algorithms.scout import robust as scout_robust
 from paretoscout.algorithms.scout import tabular as scout_tabular
 from paretoscout.algorithms.scout import tree as scout_tree
+from paretoscout.algorithms.scout.pilots import ASSUMED_NOISE
 from paretoscout.kernels import noise
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.session import Session
@@ -110,6 +112,9 @@ def tabular_twin(case: Case, constants: scout_tabular.ScoutConstants, delta: flo
         by_pilot=constants.sharing.by_pilot,
         few=noise.FEW,
         contexts=case.contexts,
+        assumed=ASSUMED_NOISE,
+        alone=math.exp(constants.model.log_alone),
+        paired_scales=constants.model.paired_rhos,
     )
 
 
@@ -128,6 +133,8 @@ CASES = [
     Case("asked ahead", S5, 0.1, 0.15, 300, batch=4, regret_weight=0.7, every=2),
     Case("metrics missing", S5, 0.1, 0.15, 300, missing=0.3, every=2),
     Case("normal", 10 * S5[:4], [1.0, 2.0], [1.0, 0.5], 250, known=False, every=4),
+    Case("normal, metrics missing", 10 * S5[:4], [1.0, 2.0], 1.0, 300, known=False, missing=0.3, every=4),
+    Case("normal, asked ahead", 5 * S5, 1.0, 0.8, 300, known=False, batch=4, every=6, regret_weight=0.0),
     Case("normal, least regret", 5 * S5, 2.0, 0.5, 400, known=False, delta=0.5, regret_weight=0.96, every=10),
     Case("bounds", S5[:4], 0.3, 0.05, 400, known=False, bounds=[[0, 1], [-0.5, 1]], every=8),
     Case("two points", S5[1:4], 0.2, 0.0, 800, known=False, bounds=[[0, 1], [0, 1]], two_points=True, every=10),
@@ -252,7 +259,7 @@ def same_evidence(
     for metric in range(twin.L):
         for shift in (0.0, float(twin.eps[metric])):
             expected = twin.evidence(k, j, metric, shift)
-            got = noise.pair_evidence(state.samples, constants.model, k, j, metric, shift)
+            got = scout_tabular.proven_pair(state, constants, k, j, metric, shift, np.inf)
             if twin.noise(metric) == "normal":
                 assert got <= max(0.0, expected) + 1e-9  # below 0 it may be a bound from above
                 assert got >= expected - 0.05 * (1 + abs(expected))
@@ -344,7 +351,7 @@ def test_tabular_scout_equals_its_twin(case: Case) -> None:
             same_tables(twin, state)
             k, j = picks.integers(K, size=2).tolist()
             if k != j and min(known.n for arm in (k, j) for known in twin.known[arm]) >= 2:
-                same_evidence(twin, state, constants, k, j)
+                same_evidence(twin, session.state, constants, k, j)
             k = question.arm
             fresh = state.marks[k] == scout_tabular.mark_of(state, k) and state.counters[scout_tabular.LEFT] == 0
             fresh = fresh and state.counters[scout_tabular.CURSOR] >= K * constants.first_pulls and not session.open

@@ -185,6 +185,7 @@ class Session:
         if held is not None:
             if self.kernels.while_held is None:
                 raise NotSupported(f"algorithm {self.algorithm.name!r} cannot judge by outcomes that are held back")
+            self.state = self.kernels.reserve(self.state, len(held.arms))
             self.kernels.while_held.judge(self.state, self.constants, held, -1 if arm is None else self._arm(arm))
 
     @property
@@ -218,13 +219,18 @@ class Session:
         """Return by how much arm j seems better than arm k.
 
         With the algorithm's own evidence: where j eliminates k on its own, `low` is above 0 in every metric; where k is
-        of the front, `high` is at most eps in some metric, for each rival.
+        of the front, `high` is at most eps in some metric, for each rival. Practical verdicts rest on the intervals of
+        arms too: there these cut it.
         """
         k, j = self._arm(k), self._arm(j)
         if k == j:
             raise InvalidInput(f"arms of a pair must be two, got {k} and {j}")
         if self.kernels.compared is not None:
-            return Compared(*self.kernels.compared(self._state_for(k, j), self.constants, k, j), own=True)
+            own = Compared(*self.kernels.compared(self._state_for(k, j), self.constants, k, j), own=True)
+            if self.setup.goal != "practical" or self.kernels.apart is not None:
+                return own
+            by_radii = _by_radii(self.verdicts(), k, j)
+            return own._replace(low=np.maximum(own.low, by_radii.low), high=np.minimum(own.high, by_radii.high))
         return _by_radii(self.verdicts(), k, j)
 
     def nearest(self, k: int) -> list[tuple[int, float]]:
@@ -291,10 +297,10 @@ class Session:
 
     def _state_of(self, arrays: dict[str, Any]) -> Any:
         """Return a state made of arrays from outside, if they have the shapes that kernels expect."""
-        grown = set()
+        grown, roomier = set(), arrays_of(self.kernels.reserve(self.state, 1), "state.")
         for name, fresh in arrays_of(self.state, "state.").items():
             array, shape = arrays[name], fresh.shape
-            if self.kernels.grows and len(fresh) == 0:
+            if roomier[name].shape != shape:  # it gets longer with its samples
                 grown.add(len(array))
                 shape = (len(array), *shape[1:])
             if (fresh.dtype, shape) != (array.dtype, array.shape) or len(grown) > 1:

@@ -249,11 +249,6 @@ class Kernels:
         implement(self.state, choose=self.choose, update=self.update, done=self.done)
         declare(self.state, self.ranges)
 
-    @property
-    def grows(self) -> bool:
-        """Whether states get longer with their samples."""
-        return self.reserve is not _fixed_size
-
 
 #: What an algorithm sets out to do, and what people are told of its answer where delta means nothing.
 KINDS = {

@@ -55,6 +55,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "few": ("n_seen",),
     "metric": ("metric_of", "tried"),
     "sample": ("pool_before", "pool_cursor", "pool_last", "pool_next", "pool_start"),
+    "value": ("chunks",),
+    "values": ("used",),
     "pair": ("n_listed",),
     "place": ("heap", "position"),
 }
@@ -82,6 +84,7 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
     arrays = arrays_of(state)
     features = [len(array) for name, array in arrays.items() if name.endswith("reach")]  # (d,) in all states
     n_features, n_samples = max(features, default=0), len(arrays.get("pool_next", ()))
+    n_values = max((len(array) for name, array in arrays.items() if name.endswith("series.values")), default=0)
     undecided = np.flatnonzero(arrays.get("status", np.empty(0)) == UNDECIDED)
     any_arm = np.full(n_arms - len(undecided), n_arms - 1)
     allowed: dict[str, tuple[Any, Any]] = {  # the same for all numbers, or a limit for each
@@ -99,6 +102,8 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
         "features": (0, n_features),
         "metric": (-1, n_metrics),
         "sample": (-1, n_samples - 1),
+        "value": (-1, n_values - 1),
+        "values": (0, n_values),
         "samples": (0, n_samples),
         "pair": (0, len(arrays.get("design.first", ()))),
         "real": (-1e300, 1e300),

@@ -1,8 +1,9 @@
 """Run algorithms and doors on their cases and judge them: measured failure, with an exact interval, against delta.
 
 A row is looked at a few times, after 20 replicates, 40, 80 and so on, and ends as soon as more failures than delta are
-proven. All looks together call a right algorithm broken with probability at most `FALSE_ALARM`; a test computes how
-surely an algorithm that fails with probability 0.2 is found out at delta 0.1.
+proven, or fewer, unless it is to be played to its end. All looks together call a right algorithm broken with
+probability at most `FALSE_ALARM`, and end the row of one that fails more often than delta as early with no more; a test
+computes how surely an algorithm that fails with probability 0.2 is found out at delta 0.1.
 """
 
 from __future__ import annotations
@@ -126,6 +127,7 @@ def audit(
     *,
     deltas: Sequence[float] = (0.1,),
     replicates: int = FULL,
+    to_the_end: bool = False,
     seed: int = 0,
     workers: int | None = None,
     progress: bool | None = None,
@@ -137,14 +139,22 @@ def audit(
         behind = 0
         for contender, case, delta in rows:
             n = planned(case, replicates)
-            yield measure(contender, case, delta, n, seed, cores() if workers is None else workers, bar)
+            n_workers = cores() if workers is None else workers
+            yield measure(contender, case, delta, n, to_the_end, seed, n_workers, bar)
             behind += n
             bar.finished = behind  # a row that ended early counts as a whole one
             bar.refresh()
 
 
 def measure(
-    contender: Contender, case: Case, delta: float, replicates: int, seed: int, workers: int, bar: Progress
+    contender: Contender,
+    case: Case,
+    delta: float,
+    replicates: int,
+    to_the_end: bool,
+    seed: int,
+    workers: int,
+    bar: Progress,
 ) -> Row:
     """Run one row to its end: until the verdict is clear, or all replicates are in."""
     record = contender.record.under(contender.record.settings(**contender.asked))
@@ -185,7 +195,8 @@ def measure(
         failures = cut_off + (0 if result is None else int((~result.success).sum()))
         interval = rate_interval(failures, played, 1.0 - 2.0 * tail)
         fails = interval[0] > delta and not case.beyond  # else it is about the number
-        if fails or time.monotonic() > deadline or (case.costly and interval[1] < delta):
+        keeps = interval[1] < delta and not case.beyond and (case.costly or not to_the_end)
+        if fails or keeps or time.monotonic() > deadline:
             break
     fails = interval[0] > delta
     verdict = {(True, True): BROKEN, (True, False): KEPT, (False, True): FAILS, (False, False): OPEN}
@@ -226,6 +237,7 @@ def audit_doors(
     *,
     deltas: Sequence[float] = (0.1,),
     replicates: int = DOOR_FULL,
+    to_the_end: bool = False,
     seed: int = 0,
     workers: int | None = None,
     progress: bool | None = None,
@@ -238,7 +250,7 @@ def audit_doors(
         behind = 0
         for case, delta in rows:
             n = planned(case, replicates)
-            yield measure_door(case, delta, n, seed, in_order, workers, bar)
+            yield measure_door(case, delta, n, to_the_end, seed, in_order, workers, bar)
             behind += n
             bar.finished = behind  # a row that ended early counts as a whole one
             bar.refresh()
@@ -248,6 +260,7 @@ def measure_door(
     case: DoorCase,
     delta: float,
     replicates: int,
+    to_the_end: bool,
     seed: int,
     in_order: Callable[..., Iterable[Played]],
     workers: int,
@@ -265,7 +278,7 @@ def measure_door(
             bar.refresh()
         failures = sum(bool(played.wrong) for played in finished)
         interval = rate_interval(failures, len(finished), 1.0 - 2.0 * tail)
-        if interval[0] > delta:
+        if interval[0] > delta or (interval[1] < delta and not to_the_end):
             break
     samples = sum(played.samples for played in finished)
     return Row(

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 @click.option(
     "--replicates",
     type=click.IntRange(min=1),
-    help="Runs per row; costly cases get 0.6 times as many.  [default: 1000, doors 300; with --short 600 and 40]",
+    help="Runs per row; costly cases get 0.6 times as many.  [default: until it is clear, at most 1000, doors 300; "
+    "with --short 600 and 40]",
 )
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads, or processes for doors.  [default: one per core]")
@@ -61,8 +62,9 @@ def audit(
     """Run every algorithm on families of instances; show measured failure with an exact interval beside delta.
 
     And every door: tables, imports, workers, guards, options that come and go, bench. A run without an answer at its
-    limit is a failure; at a door it is undecided. Algorithms that claim no guarantee are run with less patience. The
-    whole takes an hour or more. Ctrl-C shows what is finished.
+    limit is a failure; at a door it is undecided. A row ends once it is clear whether it fails more often than
+    delta, unless you say how many runs it gets. Algorithms that claim no guarantee are run with less patience. The
+    whole takes half an hour or more. Ctrl-C shows what is finished.
 
     Exit code 0: every claimed guarantee was kept; 6: one was not, beyond doubt.
     """
@@ -86,7 +88,8 @@ def audit(
     with_doors = doors is not False and algorithms is None and (ours or not theirs)
     door_cases = ways_in.door_cases(ours, short) if with_doors else []
     n = replicates or (measure.SHORT if short else measure.FULL)
-    how: dict[str, Any] = {"deltas": deltas or (0.1,), "seed": seed, "workers": workers, "progress": True}
+    how: dict[str, Any] = {"deltas": deltas or (0.1,), "to_the_end": replicates is not None}
+    how |= {"seed": seed, "workers": workers, "progress": True}
     total = (len(chosen) * len(cases) + len(door_cases)) * len(how["deltas"])
     rows: list[Row] = []
     interrupted = False

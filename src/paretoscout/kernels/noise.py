@@ -21,6 +21,8 @@ from .evidence import (
     log_t_mixture,
     variance_at,
 )
+from .paired import log_paired
+from .series import Series, differences
 from .split import LOG_4, log_evidence_by_table, spread_of
 
 # What is known of the noise of a metric.
@@ -63,6 +65,9 @@ class NoiseModel(NamedTuple):
     log_weights: FloatArray  # (R,)
     by_count: FloatArray  # (4096, L, R, 3) see kernels/split.py
     split_table: FloatArray  # (241, 91)
+    log_alone: float  # NORMAL: the share of evidence that looks at each arm by itself; 0: outcomes are not paired
+    paired_rhos: FloatArray  # (S,) scales of the mixture for outcomes that are paired by their numbers
+    log_paired_weights: FloatArray  # (S,) their weights: together the share that is left
 
 
 @kernel
@@ -108,13 +113,17 @@ def says_nothing(samples: Samples, model: NoiseModel, arm: int, metric: int) -> 
 def ranked_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """Log evidence that the mean of i is above that of j if they differ by that, to rank pairs by.
 
-    Below zero where i looks worse. Sigma known: the evidence itself. Else a bound on it from above.
+    Below zero where i looks worse. Sigma known: the evidence itself. Else a bound from above on what each arm says by
+    itself; where outcomes are paired, about what they say, if that is more.
     """
     n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]
     if n_i == 0.0 or n_j == 0.0:
         return -np.inf
     if model.noise[metric] != SIGMA:
-        return bound_by_splits(samples, model, i, j, metric, difference)
+        alone = bound_by_splits(samples, model, i, j, metric, difference)
+        if alone == -np.inf or not is_paired(model, metric):
+            return alone
+        return max(alone, ranked_by_number(samples, model, i, j, metric, difference))
     if difference > 0.0:
         return known_evidence(samples, model, i, j, metric, difference)
     spread = model.sigma[i, metric] ** 2 * spread_of(model.by_count, model.rhos, n_i, metric, 0)
@@ -139,12 +148,51 @@ def known_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: 
     return log_evidence_by_table(difference, n_i, n_j, sigma_i, sigma_j, metric, rhos, log_weights, by_count, table)
 
 
+@short_kernel
+def is_paired(model: NoiseModel, metric: int) -> bool:
+    """Whether outcomes are paired by their numbers."""
+    return model.noise[metric] == NORMAL and model.log_alone < 0.0
+
+
+@kernel
+def ranked_by_number(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
+    """About what outcomes say that are paired by their numbers, if the means of those differ by that."""
+    m = min(samples.counts[i, metric], samples.counts[j, metric])
+    squares = m * (variance_of(samples, model, i, metric) + variance_of(samples, model, j, metric))
+    value = log_paired(abs(difference), m, squares, m, model.paired_rhos, model.log_paired_weights)
+    if difference > 0.0 or value == -np.inf:
+        return value
+    # below what a difference of 0 says, about, by as much as the reverse is above it
+    return -value - math.log1p(m / model.paired_rhos[0])
+
+
+@kernel
+def log_by_number(
+    series: Series,
+    model: NoiseModel,
+    metric: int,
+    i: int,
+    first_i: int,
+    j: int,
+    first_j: int,
+    most: int,
+    shift: float,
+) -> float:
+    """Log evidence that the mean of i plus `shift` is above that of j, of outcomes paired by their numbers.
+
+    From the numbers `first_i` and `first_j` on, up to so many.
+    """
+    m, mean, squares = differences(series, metric, i, first_i, j, first_j, most)
+    return log_paired(mean + shift, m, squares, m, model.paired_rhos, model.log_paired_weights)
+
+
 @kernel
 def bound_by_splits(samples: Samples, model: NoiseModel, i: int, j: int, metric: int, difference: float) -> float:
     """A bound from above on the evidence where sigma is unknown: the least over some ways to share the difference."""
     if says_nothing(samples, model, i, metric) or says_nothing(samples, model, j, metric):
         return -np.inf
     noise, size = model.noise[metric], abs(difference)
+    share = model.log_alone if noise == NORMAL else 0.0
     n_i, n_j = samples.counts[i, metric], samples.counts[j, metric]
     if noise == NORMAL:
         unit, scales, weights = 1.0, model.rhos[metric], model.log_weights
@@ -165,10 +213,10 @@ def bound_by_splits(samples: Samples, model: NoiseModel, i: int, j: int, metric:
     if n_j < FEW:
         value = min(value, value_of_split(noise, 0.0, size, n_i, n_j, scatter_i, scatter_j, unit, scales, weights))
     if difference > 0.0 or value == -np.inf:
-        return value
+        return share + value
     # below what a difference of 0 says, by as much as the reverse is above it: never nearer to a verdict
     nothing = value_of_split(noise, 0.0, 0.0, n_i, n_j, scatter_i, scatter_j, unit, scales, weights)
-    return 2.0 * nothing - value
+    return share + 2.0 * nothing - value
 
 
 @kernel
@@ -213,7 +261,8 @@ def pair_evidence(samples: Samples, model: NoiseModel, i: int, j: int, metric: i
     if model.noise[metric] == NORMAL:
         variance_i, variance_j = samples.squares[i, metric] / n_i, samples.squares[j, metric] / n_j
         rhos = model.rhos[metric]
-        return log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, model.log_weights)
+        value = log_surprise_above(difference, n_i, variance_i, n_j, variance_j, rhos, model.log_weights)
+        return model.log_alone + value
     unit = model.ranges[metric]
     place = (samples.means[i, metric] - model.lows[metric]) / unit  # of the mean of i between the bounds
     spread_i, spread_j = samples.spreads[i, metric], samples.spreads[j, metric]
@@ -262,7 +311,7 @@ def least_evidence(
     if noise == NORMAL:
         rhos, weights, own = model.rhos[metric], model.log_weights, samples.squares[k, metric]
         rho = rhos[rhos.shape[0] - 1]  # the least: there, more samples cost most
-        paid = 0.5 * math.log((most + rho) / (fewest + rho))
+        paid = 0.5 * math.log((most + rho) / (fewest + rho)) - model.log_alone
         halves = value_of_split(noise, 0.5 * lead, 0.5 * lead, n, fewest, own, fewest * noisiest, 1.0, rhos, weights)
         if halves - paid < needed:
             return -np.inf

@@ -18,10 +18,18 @@ import numpy as np
 from .arrays import FloatArray
 from .compile import kernel
 
+#: The scales of the mixture are `caution` and each next eight times that, up to this.
+LARGEST_SCALE = 1024.0
 #: What is left for bets between a bound and a mean is nothing, as a share of the range.
 NO_ROOM = 1e-9
 #: Squares below this have lost their digits, and are no evidence.
 LOST = 1e-300
+
+
+def scales_of(caution: float) -> FloatArray:
+    """Return the scales of the mixture: the least says how many differences it takes to be sure, at least."""
+    n_scales = 1 + max(0, int(math.log(LARGEST_SCALE / caution, 8)))
+    return np.array([caution * 8.0**r for r in range(n_scales)])
 
 
 @kernel

@@ -36,9 +36,10 @@ class Scout(Settings):
         of them objects.
     noise: "given": sigma is that of the problem, or `sigma`. "unknown": nobody knows sigma, at least of some metric.
         Such a metric may have noise of any kind if it has bounds; otherwise its noise must be normal, of any scale.
-    caution: where options are measured on the same blocks: how many blocks, about, it takes at least to be sure of a
-        difference that is the same on all of them is 0.6 times this. More is safer where few blocks carry the
-        difference. None: 64; 16 in rounds.
+    caution: where options are compared by differences, on the same blocks or by the numbers of their samples: the
+        larger, the more of them it takes to be sure. About 22 where it is 16, about 40 where it is 64, even where all
+        differences are the same. More is safer where few blocks carry the difference, or noise is skewed. None: 64 on
+        blocks; 16 in rounds and where noise is unknown (there, what is plain is seen without pairs).
     """
 
     regret_weight: float = setting(0.5, least=0.0, most=1.0)
@@ -69,13 +70,16 @@ def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
         raise InvalidInput(f"noise of Scout must fit what it is told: it is {settings.noise!r}, and sigma is {told}")
     if setup.n_blocks is not None:
         return blocks.init(setup, settings.caution)
-    if settings.caution is not None:
-        raise InvalidInput(f"caution of Scout must be left out where there are no blocks, got {settings.caution:g}")
     model = settings.model or ("linear" if setup.explained else "tabular" if setup.contexts is None else "guide")
     if model == "guide" and setup.contexts is None:
         raise InvalidInput("contexts of algorithm 'scout' must be given for model='guide', got none")
+    by_number = model in ("tabular", "guide") and not settings.knows_noise
+    if settings.caution is not None and not by_number:
+        raise InvalidInput(
+            f"caution of Scout must be left out where options are not compared by differences, got {settings.caution:g}"
+        )
     if model in ("tabular", "guide"):
-        return tabular.init(settings.regret_weight, setup, guided=model == "guide")
+        return tabular.init(settings.regret_weight, setup, guided=model == "guide", caution=settings.caution)
     if model == "linear":
         return linear.init(settings.regret_weight, setup)
     misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.divisors

@@ -23,7 +23,7 @@ from ...kernels.decisions import GONE
 from ...kernels.dispatch import Held, Verdicts
 from ...kernels.evidence import note_value
 from ...kernels.heap import set_key
-from ...kernels.noise import NORMAL, Samples, count_in
+from ...kernels.noise import NORMAL, Samples
 from ..states import copy_state
 from .tabular import (
     MANY,
@@ -34,7 +34,7 @@ from .tabular import (
     ScoutConstants,
     ScoutState,
     accept,
-    count_later,
+    count_sample,
     eliminate,
     escape,
     find,
@@ -42,6 +42,7 @@ from .tabular import (
     lacks_in_favour,
     look,
     renew_tree,
+    reserve,
     verdicts,
     waits,
 )
@@ -140,7 +141,7 @@ def count_up_to_limits(state: ScoutState, constants: ScoutConstants, held: Held,
 
     What will be a pilot is no evidence: as long as an arm has none, nothing of it is counted.
     """
-    samples, model, first = state.samples, constants.model, state.pilots.first
+    model, first = constants.model, state.pilots.first
     for i in range(held.arms.shape[0]):
         arm = held.arms[i]
         slot = ahead.place[arm]
@@ -150,9 +151,8 @@ def count_up_to_limits(state: ScoutState, constants: ScoutConstants, held: Held,
                 limit = max(limit, ahead.first_open[slot])
             piloted = constants.sharing.by_pilot == 0.0 or not math.isnan(first[arm, metric])
             if i < limit and held.told[i] and held.observed[i, metric] and piloted:
-                count_in(samples, model, arm, metric, held.outcomes[i, metric])
                 state.era[0] = held.eras[i]
-                count_later(state, constants, arm, metric, held.outcomes[i, metric])
+                count_sample(state, constants, arm, metric, held.outcomes[i, metric])
 
 
 @kernel
@@ -315,6 +315,7 @@ def pair_ahead(state: ScoutState, constants: ScoutConstants, held: Held, k: int,
 def seen_with(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, limits: IntArray) -> ScoutState:
     """Return the state with what was told below some places."""
     ahead.limits[:] = limits
-    seen = state._replace(samples=copy_state(state.samples), later=copy_state(state.later), era=state.era.copy())
+    kept = {name: copy_state(getattr(state, name)) for name in ("samples", "series", "later")}
+    seen = reserve(state._replace(**kept, era=state.era.copy()), len(held.arms))
     count_up_to_limits(seen, constants, held, ahead)
     return seen

@@ -29,6 +29,7 @@ from ...kernels.paired import (
     log_wealth,
     paired_radius,
     place_bets,
+    scales_of,
     worth_of,
 )
 from ..contract import RESERVE, Accepts, Kernels, Setup
@@ -36,9 +37,9 @@ from ..contract import RESERVE, Accepts, Kernels, Setup
 #: Rates of the bets for outcomes with bounds, evenly weighted: of a population, without end, as many as this; of a list
 #: from the largest down to the square root of FAINTEST / N, each less than RATE_STEP times the next.
 LARGEST_RATE, N_RATES, RATE_STEP, FAINTEST = 0.8, 8, 1.7, 100.0
-#: The scales of the mixture are `caution` and each next eight times that, up to this. In a list of N blocks the first
-#: has N / (N + SHORT) of the weight: where a list is short, small effects tell.
-LARGEST_SCALE, SHORT = 1024.0, 50.0
+#: Of the scales of the mixture the first has N / (N + SHORT) of the weight in a list of N blocks: in a short one small
+#: effects tell.
+SHORT = 50.0
 #: So many blocks are for the pilots.
 PILOTS = 2
 #: Unless told otherwise: blocks that last, such as prompts, of which few may carry all; and rounds, which are alike.
@@ -110,8 +111,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
     """Fix the scales before the data, and start with every arm undecided."""
     K, L, n_blocks = setup.n_arms, setup.n_metrics, int(setup.n_blocks or 0)
     caution = caution or (CAUTION_IN_ROUNDS if setup.passing else CAUTION)
-    n_scales = 1 + max(0, int(math.log(LARGEST_SCALE / caution, 8)))
-    rhos = np.array([caution * 8.0**r for r in range(n_scales)])
+    rhos = scales_of(caution)
     spans = np.full(L, np.inf) if setup.spans is None else setup.spans
     bounded = np.isfinite(spans)
     n_list = float(n_blocks) if setup.listed else np.inf

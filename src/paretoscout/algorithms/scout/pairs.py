@@ -15,7 +15,7 @@ import numpy as np
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.decisions import DOMINATED, DOUBTFUL, GONE, UNDECIDED
 from ...kernels.evidence import log_evidence_along
-from ...kernels.noise import BOUNDS, Samples, pair_evidence
+from ...kernels.noise import BOUNDS, Samples
 from . import linear as scout_linear
 from . import tabular as scout_tabular
 from .linear import LinearScoutConstants, LinearScoutState
@@ -82,7 +82,7 @@ def least_lead(state: ScoutState, constants: ScoutConstants, i: int, j: int, met
     lead = float(samples.means[of_i, metric] - samples.means[of_j, metric])
 
     def suffices(other: float) -> bool:
-        return bool(pair_evidence(samples, constants.model, of_i, of_j, metric, other - lead) >= needed)
+        return bool(scout_tabular.proven_pair(state, constants, i, j, metric, other - lead, needed) >= needed)
 
     most = 1.0
     while not suffices(most):
@@ -106,10 +106,8 @@ def needed_to_escape(state: ScoutState, constants: ScoutConstants, k: int, j: in
     alone = float(state.thresholds[k] - share)
     needed = np.full(L, alone + math.log(L))
     if constants.e_values and L > 1:
-        samples, of_k, of_j = rows_of(state, constants, k, j)
-        evidence = np.array(
-            [pair_evidence(samples, constants.model, of_k, of_j, metric, constants.eps[metric]) for metric in range(L)]
-        )
+        proven = [scout_tabular.proven_pair(state, constants, k, j, i, constants.eps[i], math.inf) for i in range(L)]
+        evidence = np.array(proven)
         evidence[evidence <= 0.0] = -np.inf
         most = int(evidence.argmax())
         others = float(np.logaddexp.reduce(np.delete(evidence, most)))
@@ -151,8 +149,9 @@ def beaten_by(state: ScoutState, constants: ScoutConstants, k: int) -> Rivals:
     for j in np.flatnonzero(state.presence <= DOUBTFUL).tolist():
         if j == k:
             continue
-        samples, of_j, of_k = rows_of(state, constants, j, k)
-        of_metrics = [pair_evidence(samples, constants.model, of_j, of_k, i, 0.0) for i in range(len(constants.eps))]
+        of_metrics = [
+            scout_tabular.proven_pair(state, constants, j, k, i, 0.0, math.inf) for i in range(len(constants.eps))
+        ]
         if min(of_metrics) > 0.0:
             evidence[j] = math.log(shares[j]) + min(of_metrics)
     named = int(state.beaten_by[k])

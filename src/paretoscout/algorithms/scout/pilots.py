@@ -28,6 +28,8 @@ THERE_WHEN_IT_CAME = 0.9
 BY_PILOT = 0.8
 #: How delta is shared among arms that came together: so much by their pilots, the rest evenly.
 BUDGET_BY_PILOT = 0.5
+#: Where sigma is unknown, pilots are taken to have this share of their differences from noise.
+ASSUMED_NOISE = 0.25
 #: The difference of two pilots has twice the variance of one: exp(-gap^2 / 4) is the likelihood that the gap is 0.
 BREADTH = 4.0
 #: Up to so many arms all are champions; of more, those that are least behind the leaders in so many directions.
@@ -214,7 +216,8 @@ def place_arms(
             if sharing.entered[k] <= addition:
                 noisy = noisy and scale > 0.0
             if sharing.entered[k] == addition:
-                pilots.expected[k, metric], pilots.variances[k, metric] = pilots.first[k, metric], scale * scale
+                assumed = scale if noise[metric] == SIGMA else ASSUMED_NOISE * scale
+                pilots.expected[k, metric], pilots.variances[k, metric] = pilots.first[k, metric], assumed * assumed
         if noisy and guide.sizes.shape[0] > 0:
             expect(
                 guide,

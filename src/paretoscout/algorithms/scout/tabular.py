@@ -1,6 +1,7 @@
 """Scout for arms that have nothing to do with one another: each arm is judged by its own samples.
 
-All that is kept grows with the number of arms, never with that of pairs. A heap has the most ambiguous arm on top, a
+All that is kept grows with the number of arms, never with that of pairs; where sigma is unknown, with that of outcomes
+too, which are paired by their numbers (`kernels/series.py`). A heap has the most ambiguous arm on top, a
 tree (`tree.py`) finds the two rivals that matter to an arm, and first samples (`pilots.py`) settle who may spend how
 much.
 """
@@ -31,16 +32,22 @@ from ...kernels.heap import push, remove, set_key
 from ...kernels.noise import (
     BOUNDS,
     NORMAL,
+    ROUNDING,
     SIGMA,
     NoiseModel,
     Samples,
+    bound_by_splits,
     count_in,
+    is_paired,
+    log_by_number,
     pair_evidence,
     radius,
     ranked_evidence,
     says_nothing,
     variance_of,
 )
+from ...kernels.paired import scales_of
+from ...kernels.series import Series, keep, no_series, with_room
 from ...kernels.split import prices_by_count, split_table
 from ..contract import RESERVE, Accepts, Kernels, Setup, shares_of
 from .guide import Fit, Guide, guide_by, no_guide, room_for
@@ -87,6 +94,15 @@ TO_ESCAPE = 0.95
 IF_DOUBTFUL = IF_LATER = RESERVE / 2.0
 #: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
 MOST_WEIGHT_WITH_PILOT = 0.95
+#: Where noise is normal of unknown scale outcomes are paired by their numbers, if there are pilots and so many arms at
+#: most: what is kept grows with the outcomes then.
+MOST_PAIRED = 5000
+#: So much of what a pair may spend is then for evidence that looks at each arm by itself.
+ALONE = 0.1
+#: The least scale of evidence on pairs, unless told otherwise: more is safer where noise is skewed.
+CAUTION = 16.0
+#: What arms are ranked by there may be off by so much.
+OFF = 1.0
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
 #: The arm that is measured is measured so many times in a row, as a share of its samples, ...
@@ -136,6 +152,7 @@ class ScoutState(NamedTuple):
     fit: Fit
     thresholds: FloatArray  # (K,) log(1 / (share of the arm times delta)): what an arm's evidence must reach
     samples: Samples  # all but the pilots
+    series: Series  # these one by one, where they are paired by their numbers
     later: Samples  # ((1 + E) K, or 0) row e K + k: those of arm k asked for after the e-th addition after looking
     era: IntArray  # (1,) after how many of these the sample was asked for that comes in next
     best: SmallInts  # (K,) who beats the arm most clearly, as of the last look; -1: nobody
@@ -171,11 +188,12 @@ ROLES = ("count", "arms", "arms", "arms", "count", "count", "arms", "count", "ar
 
 
 def init(
-    regret_weight: float, setup: Setup, pilots: bool = True, guided: bool = False
+    regret_weight: float, setup: Setup, pilots: bool = True, guided: bool = False, caution: float | None = None
 ) -> tuple[ScoutState, ScoutConstants]:
     """Fix the scales before the data, and start with every arm undecided.
 
-    Without pilots nobody has to be measured first: that is for whoever chooses arms. guided: by the contexts.
+    Without pilots nobody has to be measured first: that is for whoever chooses arms. guided: by the contexts. caution:
+    the least scale where outcomes are paired.
     """
     K, L, R = setup.n_arms, setup.n_metrics, N_SCALES
     bounds = np.tile([-np.inf, np.inf], (L, 1)) if setup.bounds is None else setup.bounds
@@ -193,6 +211,8 @@ def init(
     unknown = bool((noise == NORMAL).any())
     first = pilots
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
+    paired = unknown and pilots and K <= MOST_PAIRED
+    scales = scales_of(CAUTION if caution is None else caution)
     guide = no_guide(K)
     if guided and pilots and setup.contexts is not None:
         guide = guide_by(setup.contexts, setup.entered)
@@ -215,6 +235,9 @@ def init(
             log_weights=np.log(SCALE_WEIGHTS),
             by_count=prices_by_count(rhos),
             split_table=split_table(),
+            log_alone=math.log(ALONE) if paired else 0.0,
+            paired_rhos=scales,
+            log_paired_weights=np.full(len(scales), math.log((1.0 - ALONE) / len(scales))),
         ),
         sharing=Sharing(
             delta=setup.delta,
@@ -241,6 +264,7 @@ def init(
         fit=room_for(guide),
         thresholds=thresholds - (math.log(1.0 - BUDGET_BY_PILOT) if pilots else 0.0),
         samples=no_samples(K, noise),
+        series=no_series(K if paired else 0, L),
         later=no_samples(n_rows, noise),
         era=np.zeros(1, np.int64),
         best=np.full(K, -1, np.int32),
@@ -302,6 +326,23 @@ def count_later(state: ScoutState, constants: ScoutConstants, arm: int, metric: 
         count_in(state.later, constants.model, era * K + arm, metric, value)
 
 
+@kernel
+def count_sample(state: ScoutState, constants: ScoutConstants, arm: int, metric: int, value: float) -> None:
+    """Add an observation to the evidence."""
+    if is_paired(constants.model, metric):
+        keep(state.series, arm, metric, int(state.samples.counts[arm, metric]), value)
+    count_in(state.samples, constants.model, arm, metric, value)
+    if state.era[0] > 0:
+        count_later(state, constants, arm, metric, value)
+
+
+def reserve(state: ScoutState, rounds: int) -> ScoutState:
+    """Return the state with room for `rounds` more outcomes, where they are kept one by one."""
+    if not len(state.series.chunks):
+        return state
+    return state._replace(series=with_room(state.series, int(state.counters[TOTAL]) + rounds))
+
+
 # Choosing
 
 
@@ -329,7 +370,7 @@ def choose_another(state: ScoutState, constants: ScoutConstants, pending: IntArr
     arm, rival = k, rival_of(state, k)
     measurable = rival >= 0 and is_there(state.presence[rival])
     era = era_of(constants.sharing.entered, constants.looked, k, rival) if measurable else 0
-    if measurable and gain(state, constants, rival, pending, era) > gain(state, constants, k, pending, era):
+    if measurable and is_rather(state, constants, rival, k, pending, era):
         arm = rival
     counters[CURRENT], counters[IN_QUESTION] = arm, k
     counters[LEFT] = batch_of(state, arm, k) - 1
@@ -343,12 +384,26 @@ def rival_of(state: ScoutState, k: int) -> int:
     return arm_at(state.best if state.route[k] == BEATEN else state.worst, k)
 
 
+@short_kernel
+def is_rather(state: ScoutState, constants: ScoutConstants, j: int, k: int, pending: IntArray, era: int) -> bool:
+    """Whether to measure j rather than k: it tells more for its cost, or has fewer samples, where these are paired."""
+    if constants.model.log_alone < 0.0:
+        return counted(state, j, era) + pending[j] < counted(state, k, era) + pending[k]
+    return gain(state, constants, j, pending, era) > gain(state, constants, k, pending, era)
+
+
+@short_kernel
+def counted(state: ScoutState, arm: int, era: int) -> float:
+    """How many samples of an arm count: of the metric that has the fewest."""
+    if era == 0:
+        return least_count(state.samples.counts, arm)
+    return least_count(state.later.counts, era * state.pulls.shape[0] + arm)
+
+
 @kernel
 def gain(state: ScoutState, constants: ScoutConstants, arm: int, pending: IntArray, era: int) -> float:
     """By how much one more sample shrinks the variance of an arm's mean, per cost."""
-    K = state.pulls.shape[0]
-    n = least_count(state.samples.counts, arm) if era == 0 else least_count(state.later.counts, era * K + arm)
-    n += pending[arm]
+    n = counted(state, arm, era) + pending[arm]
     if n == 0.0:
         return np.inf
     cost = cost_of(constants.cost[arm], state.gaps[arm], state.mean_gap[0], constants.regret_weight)
@@ -434,9 +489,7 @@ def update(
                     arm,
                 )
             else:
-                count_in(state.samples, constants.model, arm, metric, outcome[metric])
-                if state.era[0] > 0:
-                    count_later(state, constants, arm, metric, outcome[metric])
+                count_sample(state, constants, arm, metric, outcome[metric])
     if counters[N_UNDECIDED] > 0 and state.tree.size[0] > SMALL:
         note_change(state.tree, state.samples, constants.model, arm)
     goes_on = arm == counters[CURRENT] and counters[LEFT] > 0 and counters[TOTAL] < counters[REFRESH_AT]
@@ -546,7 +599,7 @@ def look(state: ScoutState, constants: ScoutConstants, k: int) -> None:
         worst = find(state, constants, k, ESCAPES)
         escaped = held_by(state, constants, k, worst) if worst >= 0 else np.inf
     state.best[k], state.worst[k] = best, worst
-    if state.counters[TOTAL] >= state.test_at[k] and max(beaten, escaped) >= threshold:
+    if state.counters[TOTAL] >= state.test_at[k] and max(beaten, escaped) >= threshold - off(constants):
         if decide(state, constants, k, beaten, escaped):
             return
         worst = arm_at(state.worst, k)  # one that is harder to escape may have been found
@@ -642,14 +695,46 @@ def held_by(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> flo
     return escapes(state.later, constants.model, constants.eps, first + k, first + j) + share
 
 
-@short_kernel
-def proven_pair(state: ScoutState, constants: ScoutConstants, i: int, j: int, metric: int, shift: float) -> float:
-    """Log evidence that the mean of i plus `shift` is above that of j, by what counts for the two."""
+@kernel
+def proven_pair(
+    state: ScoutState, constants: ScoutConstants, i: int, j: int, metric: int, shift: float, enough: float
+) -> float:
+    """Log evidence that the mean of i plus `shift` is above that of j, by what counts for the two.
+
+    Once it is enough, no more is worked out.
+    """
     era = era_of(constants.sharing.entered, constants.looked, i, j)
     if era == 0:
-        return pair_evidence(state.samples, constants.model, i, j, metric, shift)
-    first = era * state.pulls.shape[0]
-    return pair_evidence(state.later, constants.model, first + i, first + j, metric, shift)
+        return joint_evidence(state, constants, state.samples, i, j, 0, metric, shift, enough)
+    return joint_evidence(state, constants, state.later, i, j, era * state.pulls.shape[0], metric, shift, enough)
+
+
+@short_kernel
+def joint_evidence(
+    state: ScoutState,
+    constants: ScoutConstants,
+    counting: Samples,
+    i: int,
+    j: int,
+    first: int,
+    metric: int,
+    shift: float,
+    enough: float,
+) -> float:
+    """`proven_pair` by the samples that count, whose rows begin at `first`: paired, or of each arm by itself."""
+    model, n_i, n_j = constants.model, counting.counts[first + i, metric], counting.counts[first + j, metric]
+    if not is_paired(model, metric):
+        return pair_evidence(counting, model, first + i, first + j, metric, shift)
+    lead = counting.means[first + i, metric] + shift - counting.means[first + j, metric]
+    alone = bound_by_splits(counting, model, first + i, first + j, metric, lead)
+    tiny = ROUNDING * (abs(counting.means[first + i, metric]) + abs(counting.means[first + j, metric]))
+    if n_i == 0.0 or n_j == 0.0 or alone == -np.inf or lead <= tiny:
+        return -np.inf
+    first_i, first_j = state.samples.counts[i, metric] - n_i, state.samples.counts[j, metric] - n_j  # not counting
+    paired = log_by_number(state.series, model, metric, i, int(first_i), j, int(first_j), int(min(n_i, n_j)), shift)
+    if paired >= min(enough, alone):
+        return paired
+    return max(paired, pair_evidence(counting, model, first + i, first + j, metric, shift))
 
 
 @kernel
@@ -689,16 +774,22 @@ def lacking(
 # Deciding
 
 
+@short_kernel
+def off(constants: ScoutConstants) -> float:
+    """How far below the evidence what arms are ranked by may be."""
+    return OFF if constants.model.log_alone < 0.0 else 0.0
+
+
 @kernel
 def decide(state: ScoutState, constants: ScoutConstants, k: int, beaten: float, escaped: float) -> bool:
     """Eliminate or accept arm k if the evidence suffices; else say when to look again."""
     threshold, lacks = state.thresholds[k], np.inf
-    if beaten >= threshold:
+    if beaten >= threshold - off(constants):
         lacks = lacks_against(state, constants, k)
         if lacks <= 0.0:
             eliminate(state, k)
             return True
-    if escaped >= threshold:
+    if escaped >= threshold - off(constants):
         in_its_favour = lacks_in_favour(state, constants, k)
         if in_its_favour <= 0.0:
             accept(state, k)
@@ -806,7 +897,12 @@ def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, l
             ):
                 return -np.inf
     for metric in range(L):
-        evidence = min(evidence, proven_pair(state, constants, j, k, metric, 0.0))
+        if all_count and is_paired(constants.model, metric):
+            lead = state.samples.means[j, metric] - state.samples.means[k, metric]
+            if log_share + ranked_evidence(state.samples, constants.model, j, k, metric, lead) + OFF < needed:
+                return -np.inf
+    for metric in range(L):
+        evidence = min(evidence, proven_pair(state, constants, j, k, metric, 0.0, np.inf))
         if evidence <= 0.0:
             return -np.inf
     return log_share + evidence
@@ -818,14 +914,17 @@ def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> floa
 
     Times the share with which j has to be escaped.
     """
-    total = -np.inf
-    for metric in range(state.samples.means.shape[1]):
-        evidence = proven_pair(state, constants, k, j, metric, constants.eps[metric])
-        if evidence > 0.0:  # below, it may be a mere bound
-            total = joined(constants.e_values, total, evidence)
     entered, looked = constants.sharing.entered, constants.looked
     share = log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, entered, looked, k, j)
-    return total - math.log(state.samples.means.shape[1]) + share
+    share -= math.log(state.samples.means.shape[1])
+    total, enough = -np.inf, np.inf if constants.e_values else state.thresholds[k] - share
+    for metric in range(state.samples.means.shape[1]):
+        evidence = proven_pair(state, constants, k, j, metric, constants.eps[metric], enough)
+        if evidence > 0.0:  # below, it may be a mere bound
+            total = joined(constants.e_values, total, evidence)
+        if total >= enough:
+            break
+    return total + share
 
 
 @kernel
@@ -928,6 +1027,7 @@ KERNELS = Kernels(
     done=done,
     judge_again=judge_again,
     after_looking=True,
+    reserve=reserve,
     ranges={"counters": ROLES, "era": "count"},
     intervals=True,
     accepts=Accepts(pending=True, unasked=True, missing=True),
