@@ -110,7 +110,7 @@ def least_excess(table: Array, z: float, x: float) -> float:
 @pytest.mark.parametrize(("K", "L", "known"), MANY, ids=str)
 def test_the_tree_finds_who_matters(K: int, L: int, known: str) -> None:
     """The same as looking at all arms: who beats an arm most clearly, whom it escapes least, whatever changed since."""
-    often = 2 if L == 1 else 3 if UNCOMPILED else 8 if known == "sigma" else 100
+    often = 2 if L == 1 else 3 if UNCOMPILED else {"sigma": 8, "normal": 18, "bounds": 100}[known]
     session = in_the_middle(K, L, 1, often * K + 1, known)
     state, constants = session.state, session.constants
     if session.done:
@@ -131,7 +131,9 @@ def test_the_tree_finds_who_matters(K: int, L: int, known: str) -> None:
             for guess in (-1, others[0]):
                 found = find_rival(*searched, k, route, guess)
                 assert found == -1 if most == -np.inf and route == tree.BEATEN else scores[found] == most
-        needed = max(0.1, 2.0 + constants.model.log_alone)  # where outcomes are paired, what proves this has a small share
+        needed = max(
+            0.1, 2.0 + constants.model.log_alone
+        )  # where outcomes are paired, what proves this has a small share
         listed = state.tree.arms[: state.tree.size[0]].tolist()
         leaves = {tree.leaf_of(state.tree, arm) for arm in listed}
         for node in range(1, 2 * len(leaves)):
