@@ -104,6 +104,30 @@ def warned(pool: str, orders: int, seed: int) -> str:
     return f"{pool}: warned in {shown} of {orders} orders; of {wrong} with a wrong verdict it named {caught}"
 
 
+def by_kinds(pool: str, orders: int, n_kinds: int, seed: int) -> str:
+    """Say what comes out where each few blocks of a walk are of all kinds of size, in place of any that come."""
+    problem = ps.problems.load(POOLS[pool][0])
+    rows = np.stack(problem.rows or ())
+    kinds = np.array_split(np.argsort(np.median(rows[:, :, 0], axis=0)), n_kinds)
+    run = Simulation(*resolve("scout", noise_given=False), problem, None, DELTA, seed, None)
+    finished = []
+    for order in range(orders):
+        replicate = Replicate(run, order)
+        if n_kinds > 1:
+            rng = np.random.default_rng((seed, order))
+            left = [list(rng.permutation(kind)) for kind in kinds]
+            walk: list[int] = []
+            while any(left):
+                walk += rng.permutation([blocks.pop() for blocks in left if blocks]).tolist()
+            replicate.environment = replicate.environment._replace(order=np.array(walk))
+        while not replicate.finished:
+            replicate.advance(10_000)
+        finished.append(replicate.outcome())
+    result = run.result(finished, orders)
+    wrong = int((~result.success).sum())
+    return f"{pool}, {n_kinds} kinds: {np.median(result.samples):,.0f} measured, wrong {wrong} of {orders}"
+
+
 def picture(path: Path) -> None:
     """Draw how many prompts each model has to answer."""
     from matplotlib import pyplot as plt
@@ -150,7 +174,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--warnings", action="store_true", help="how often few blocks that carry all are named")
+    parser.add_argument("--kinds", action="store_true", help="what walks do that keep kinds of size in balance")
     asked = parser.parse_args()
+    if asked.kinds:
+        for pool in asked.pool or ("xz", "gcc"):
+            for n_kinds in (1, 4, 8):
+                orders = max(2, round(asked.orders * POOLS[pool][3]))
+                print(by_kinds(pool, orders, n_kinds, asked.seed), flush=True)
+        return
     if asked.picture is not None:
         picture(asked.picture)
     if asked.warnings:

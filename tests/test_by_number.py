@@ -15,6 +15,7 @@ import paretoscout as ps
 from paretoscout.algorithms import Scout, Setup
 from paretoscout.algorithms.scout import tabular
 from paretoscout.errors import InvalidInput
+from paretoscout.kernels import noise
 from paretoscout.kernels import series as outcomes
 from paretoscout.kernels.noise import log_by_number
 from paretoscout.session import Session
@@ -26,8 +27,8 @@ def test_outcomes_are_found_again_by_their_numbers(arms: list[int], skip_i: int,
     """Whichever arms they are of there is room; differences are those of plain lists."""
     rng = np.random.default_rng(len(arms))
     kept, plain = outcomes.no_series(3, 2), [[[] for _ in range(2)] for _ in range(3)]  # type: ignore[var-annotated]
-    for n, arm in enumerate(arms):
-        kept = outcomes.with_room(kept, n + 1)
+    for arm in arms:
+        kept = outcomes.with_room(kept, 1)
         metrics = [0, 1] if rng.random() < 0.7 else [int(rng.integers(2))]  # the other one is missing
         for metric in metrics:
             value = float(rng.normal())
@@ -52,8 +53,15 @@ def test_made_up_numbers_of_a_state_lead_nowhere() -> None:
     assert outcomes.differences(kept, 0, 0, 0, 1, 0, 4) == (0.0, 0.0, 0.0)
     kept.chunks[1, 0, 0] = 0
     assert outcomes.differences(kept, 0, 0, 0, 1, 0, 4)[0] == 0.0
+    assert outcomes.differences(kept, 0, 1, -(10**9), 1, 0, 4)[0] == 0.0
     before = kept.values.copy()
-    outcomes.keep(kept, 0, 0, 7, 1.0)
+    for number in (
+        7,
+        -(10**9),
+        2**62,
+        3 * 8,
+    ):  # beyond the end, before the beginning, never, of a chunk that is not there
+        outcomes.keep(kept, 0, 0, number, 1.0)
     np.testing.assert_array_equal(kept.values, before)
 
 
@@ -130,3 +138,37 @@ def test_the_one_with_fewer_samples_is_measured() -> None:
         question = session.ask()
         assert question.arm == 1
         session.tell(question, [rng.standard_normal()])
+
+
+def test_what_came_out_of_turn_is_not_paired_with_arms_that_came_after_looking() -> None:
+    """Asked for before the addition, told after it: it may be why the new arm was picked, and has no number there."""
+    setup = Setup(2, 1, eps=np.array([0.1]), delta=0.1, sigma=None, entered=np.array([0, 1]), looked=np.array([0, 1]))
+    session, rng = Session(Scout(noise="unknown"), setup), np.random.default_rng(4)
+
+    def count(arm: int, n: int, era: int, mean: float) -> None:
+        session.set_era(era)
+        for _ in range(n):
+            session.add(arm, [mean + rng.standard_normal()])
+
+    count(0, 5, 0, 0.0)
+    for _ in range(42):
+        count(0, 1, 1, 0.0)
+        count(1, 1, 1, 0.0)
+    constants, later = session.constants, session.state.later
+    before = tabular.proven_pair(session.state, constants, 1, 0, 0, 2.0, np.inf)
+    assert before > noise.pair_evidence(later, constants.model, 3, 2, 0, 2.0) > 0
+    count(0, 40, 0, -9.0)
+    after = tabular.proven_pair(session.state, constants, 1, 0, 0, 2.0, np.inf)
+    assert after == noise.pair_evidence(session.state.later, constants.model, 3, 2, 0, 2.0) < before
+
+
+def test_held_outcomes_leave_room() -> None:
+    """Chunks that are taken for outcomes which wait stay taken; there is room for others all the same."""
+    kept = outcomes.with_room(outcomes.no_series(40, 1), 40)
+    for arm in range(40):
+        outcomes.keep(kept, arm, 0, 0, 1.0)
+    for n in range(2000):
+        kept = outcomes.with_room(kept, 1)
+        outcomes.keep(kept, 7, 0, n, float(n))
+    assert outcomes.differences(kept, 0, 7, 1, 7, 0, 1999) == (1999.0, 1.0, 0.0)
+    assert kept.used[0] <= len(kept.values)

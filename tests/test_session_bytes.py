@@ -35,6 +35,7 @@ EACH: dict[str, tuple[Settings, bool]] = {
     "scout, tabular": (CONTENDERS["scout"], False),
     "gege, plain": (CONTENDERS["gege"], False),
     "psips, plain": (CONTENDERS["psips"], False),
+    "scout, by number": (Scout(noise="unknown"), False),
     ON_BLOCKS: (Scout(noise="unknown"), False),
 }
 

@@ -33,7 +33,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         ),
         *("pivots", "rival", "scratch", "second", "standing", "worst"),
     ),
-    "code": (*("excused", "on_front", "presence", "rejected", "route", "sigma_bounded", "status"),),
+    "code": (*("excused", "mixed", "on_front", "presence", "rejected", "route", "sigma_bounded", "status"),),
     "count": (
         *(
             "checked_pulls",

@@ -25,17 +25,20 @@ class Series(NamedTuple):
     values: FloatArray  # (P,) all chunks
     chunks: SmallInts  # (K or 0, L, N_CHUNKS) where each of them begins; -1: there is none
     used: IntArray  # (1,) where the next one will begin
+    mixed: SmallInts  # (K or 0,) 1: what was asked for before an addition came after what was asked for since
 
 
 def no_series(n_arms: int, n_metrics: int) -> Series:
     """Return a series of so many arms, without any outcome or room for one."""
-    return Series(np.zeros(0), np.full((n_arms, n_metrics, N_CHUNKS), -1, np.int32), np.zeros(1, np.int64))
+    chunks = np.full((n_arms, n_metrics, N_CHUNKS), -1, np.int32)
+    return Series(np.zeros(0), chunks, np.zeros(1, np.int64), np.zeros(n_arms, np.int8))
 
 
 def with_room(series: Series, n: int) -> Series:
-    """Return a series with room for n outcomes in all, whichever arms they are of."""
+    """Return a series with room for n more outcomes, whichever arms they are of."""
     K, L, _ = series.chunks.shape
-    needed = L * (2 * n + FIRST_CHUNK * min(K, n))  # all chunks of an arm but the first have twice as much as it needs
+    # the next chunk of an arm is as long as all it has so far and a first one; what comes in fills half of it at least
+    needed = 2 * int(series.used[0]) + L * (2 * n + FIRST_CHUNK * min(K, n))
     if needed <= len(series.values):
         return series
     values = np.zeros(max(needed, 2 * len(series.values)))
@@ -47,7 +50,7 @@ def with_room(series: Series, n: int) -> Series:
 def locate(number: int) -> tuple[int, int, int]:
     """In which chunk an outcome is, by its number 0, 1, ...; where in it, and how many are there from it on."""
     chunk, size = 0, FIRST_CHUNK
-    while number >= size:
+    while number >= size and chunk < N_CHUNKS:
         number -= size
         size *= 2
         chunk += 1
@@ -58,14 +61,14 @@ def locate(number: int) -> tuple[int, int, int]:
 def keep(series: Series, arm: int, metric: int, number: int, value: float) -> None:
     """Keep an outcome by its number."""
     chunk, place, left = locate(number)
-    if chunk >= N_CHUNKS:
+    if number < 0 or chunk >= N_CHUNKS:
         return
-    if series.chunks[arm, metric, chunk] < 0:
+    if place == 0 and series.chunks[arm, metric, chunk] < 0 and series.used[0] + left <= series.values.shape[0]:
         series.chunks[arm, metric, chunk] = series.used[0]
-        series.used[0] += place + left
-    place += series.chunks[arm, metric, chunk]
-    if place < series.values.shape[0]:  # else somebody made up this state
-        series.values[place] = value
+        series.used[0] += left
+    start = series.chunks[arm, metric, chunk]
+    if start >= 0 and start + place < series.values.shape[0]:  # else somebody made up this state
+        series.values[start + place] = value
 
 
 @kernel
@@ -79,6 +82,8 @@ def differences(
     chunk_i, place_i, left_i = locate(first_i)
     chunk_j, place_j, left_j = locate(first_j)
     n, mean, squares = 0.0, 0.0, 0.0
+    if min(first_i, first_j) < 0:
+        return n, mean, squares  # somebody made up this state
     while n < most and max(chunk_i, chunk_j) < N_CHUNKS:
         at_i, at_j = series.chunks[i, metric, chunk_i], series.chunks[j, metric, chunk_j]
         run = min(left_i, left_j, most - int(n))

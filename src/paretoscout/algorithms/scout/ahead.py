@@ -41,6 +41,7 @@ from .tabular import (
     lacks_against,
     lacks_in_favour,
     look,
+    off,
     renew_tree,
     reserve,
     verdicts,
@@ -204,7 +205,7 @@ def seems_decided(state: ScoutState, constants: ScoutConstants, k: int) -> bool:
     test_at, key, mark, gap, route = state.test_at[k], state.keys[k], state.marks[k], state.gaps[k], state.route[k]
     state.test_at[k] = NEVER
     look(state, constants, k)
-    suffices = state.keys[k] >= 0.0
+    suffices = state.keys[k] >= -off(constants)
     state.test_at[k], state.marks[k], state.gaps[k], state.route[k] = test_at, mark, gap, route
     set_key(state.heap, state.position, state.keys, k, key, state.counters[N_UNDECIDED])
     return suffices
@@ -286,12 +287,12 @@ def lacks_in_favour_ahead(state: ScoutState, constants: ScoutConstants, held: He
 @kernel
 def escape_ahead(state: ScoutState, constants: ScoutConstants, held: Held, ahead: Ahead, k: int, j: int) -> float:
     """Log evidence that j is not better than k by eps everywhere: what is settled, or what was told of both."""
-    settled = escape(state, constants, k, j)
+    settled = escape(state, constants, k, j, state.thresholds[k])
     until = min(first_open_of(held, ahead, k), first_open_of(held, ahead, j))
     for slot in range(ahead.arms.shape[0]):
         ahead.limits[slot] = until if ahead.arms[slot] == k or ahead.arms[slot] == j else 0
     count_up_to_limits(state, constants, held, ahead)
-    told = escape(state, constants, k, j)
+    told = escape(state, constants, k, j, state.thresholds[k])
     put_back(state, ahead)
     return max(settled, told)
 

@@ -135,7 +135,7 @@ def nearest_tabular(state: ScoutState, constants: ScoutConstants, k: int) -> Riv
     return nearest_of(
         rivals_of(k, state.status, state.presence, measured),
         lambda j: (
-            scout_tabular.escape(state, constants, k, j),
+            scout_tabular.escape(state, constants, k, j, math.inf),
             scout_tabular.escapes(state.samples, constants.model, constants.eps, k, j),
         ),
         lambda j: float((state.samples.means[j] - state.samples.means[k] - constants.eps).min()),
@@ -296,7 +296,7 @@ def nearest_robust(state: RobustScoutState, constants: RobustScoutConstants, k: 
         return nearest_linear(linear, constants.linear, k)
 
     def evidence(j: int) -> tuple[float]:
-        by_samples = scout_tabular.escape(tabular, constants.tabular, k, j) - tabular.thresholds[k]
+        by_samples = scout_tabular.escape(tabular, constants.tabular, k, j, math.inf) - tabular.thresholds[k]
         by_model = escape_by_model(linear, constants.linear, k, j) - constants.linear.threshold
         measured = is_measured(state, k, j)
         return (float(max(by_samples, by_model) if measured is None else by_samples if measured else by_model),)

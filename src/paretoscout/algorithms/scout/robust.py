@@ -223,7 +223,8 @@ def excuse(state: RobustScoutState, constants: RobustScoutConstants, k: int) -> 
     threshold = state.tabular.thresholds[k]
     for j in range(state.linear.pulls.shape[0]):
         if j != k and not state.escaped[k, j] and may_reach(samples, model, eps, k, j, threshold):
-            state.escaped[k, j] = scout_tabular.escape(state.tabular, constants.tabular, k, j) >= threshold
+            evidence = scout_tabular.escape(state.tabular, constants.tabular, k, j, threshold)
+            state.escaped[k, j] = evidence >= threshold
         # an arm that measurements eliminate may be forgotten, even if the model accepted it before
         state.linear.excused[j] = state.escaped[k, j] or state.tabular.status[j] == DOMINATED
 

@@ -95,14 +95,14 @@ IF_DOUBTFUL = IF_LATER = RESERVE / 2.0
 #: Beyond this regret_weight there is no pilot: one more sample of every arm costs more regret than it saves.
 MOST_WEIGHT_WITH_PILOT = 0.95
 #: Where noise is normal of unknown scale outcomes are paired by their numbers, if there are pilots and so many arms at
-#: most: what is kept grows with the outcomes then.
+#: most at the beginning: what is kept grows with the outcomes then.
 MOST_PAIRED = 5000
 #: So much of what a pair may spend is then for evidence that looks at each arm by itself.
 ALONE = 0.1
 #: The least scale of evidence on pairs, unless told otherwise: more is safer where noise is skewed.
 CAUTION = 16.0
 #: What arms are ranked by there may be off by so much.
-OFF = 1.0
+OFF = 3.0
 #: An arm whose evidence falls short is tested again after this share of the samples it seems to lack.
 PATIENCE = 0.1
 #: The arm that is measured is measured so many times in a row, as a share of its samples, ...
@@ -211,7 +211,8 @@ def init(
     unknown = bool((noise == NORMAL).any())
     first = pilots
     pilots = pilots and regret_weight <= MOST_WEIGHT_WITH_PILOT
-    paired = unknown and pilots and K <= MOST_PAIRED
+    # whoever comes later must not change the test of a pair
+    paired = unknown and pilots and bool((setup.entered == 0).sum() <= MOST_PAIRED)
     scales = scales_of(CAUTION if caution is None else caution)
     guide = no_guide(K)
     if guided and pilots and setup.contexts is not None:
@@ -331,6 +332,10 @@ def count_sample(state: ScoutState, constants: ScoutConstants, arm: int, metric:
     """Add an observation to the evidence."""
     if is_paired(constants.model, metric):
         keep(state.series, arm, metric, int(state.samples.counts[arm, metric]), value)
+        K = state.pulls.shape[0]
+        for era in range(state.era[0] + 1, state.later.counts.shape[0] // K):
+            if state.later.counts[era * K + arm, metric] > 0.0:
+                state.series.mixed[arm] = 1
     count_in(state.samples, constants.model, arm, metric, value)
     if state.era[0] > 0:
         count_later(state, constants, arm, metric, value)
@@ -340,7 +345,7 @@ def reserve(state: ScoutState, rounds: int) -> ScoutState:
     """Return the state with room for `rounds` more outcomes, where they are kept one by one."""
     if not len(state.series.chunks):
         return state
-    return state._replace(series=with_room(state.series, int(state.counters[TOTAL]) + rounds))
+    return state._replace(series=with_room(state.series, rounds))
 
 
 # Choosing
@@ -388,7 +393,8 @@ def rival_of(state: ScoutState, k: int) -> int:
 def is_rather(state: ScoutState, constants: ScoutConstants, j: int, k: int, pending: IntArray, era: int) -> bool:
     """Whether to measure j rather than k: it tells more for its cost, or has fewer samples, where these are paired."""
     if constants.model.log_alone < 0.0:
-        return counted(state, j, era) + pending[j] < counted(state, k, era) + pending[k]
+        n_j, n_k = counted(state, j, era) + pending[j], counted(state, k, era) + pending[k]
+        return n_j < n_k or (n_j == n_k and constants.cost[j] < constants.cost[k])
     return gain(state, constants, j, pending, era) > gain(state, constants, k, pending, era)
 
 
@@ -723,7 +729,7 @@ def joint_evidence(
 ) -> float:
     """`proven_pair` by the samples that count, whose rows begin at `first`: paired, or of each arm by itself."""
     model, n_i, n_j = constants.model, counting.counts[first + i, metric], counting.counts[first + j, metric]
-    if not is_paired(model, metric):
+    if not is_paired(model, metric) or (first > 0 and max(state.series.mixed[i], state.series.mixed[j]) > 0):
         return pair_evidence(counting, model, first + i, first + j, metric, shift)
     lead = counting.means[first + i, metric] + shift - counting.means[first + j, metric]
     alone = bound_by_splits(counting, model, first + i, first + j, metric, lead)
@@ -909,20 +915,20 @@ def term_against(state: ScoutState, constants: ScoutConstants, k: int, j: int, l
 
 
 @kernel
-def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int) -> float:
+def escape(state: ScoutState, constants: ScoutConstants, k: int, j: int, enough: float) -> float:
     """Log evidence that j is not better than k by eps everywhere: the mean over l of e(y_k + eps - y_j).
 
-    Times the share with which j has to be escaped.
+    Times the share with which j has to be escaped. Of p-values no more is worked out once it is enough.
     """
     entered, looked = constants.sharing.entered, constants.looked
     share = log_share_to_escape(state.presence, state.thresholds, constants.sharing.delta, entered, looked, k, j)
     share -= math.log(state.samples.means.shape[1])
-    total, enough = -np.inf, np.inf if constants.e_values else state.thresholds[k] - share
+    total, suffices = -np.inf, np.inf if constants.e_values else enough - share
     for metric in range(state.samples.means.shape[1]):
-        evidence = proven_pair(state, constants, k, j, metric, constants.eps[metric], enough)
+        evidence = proven_pair(state, constants, k, j, metric, constants.eps[metric], suffices)
         if evidence > 0.0:  # below, it may be a mere bound
             total = joined(constants.e_values, total, evidence)
-        if total >= enough:
+        if total >= suffices:
             break
     return total + share
 
@@ -939,7 +945,7 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
     least, n = np.inf, tree.size[0]
     worst = arm_at(state.worst, k)
     if worst >= 0 and must_be_escaped(state.status, state.presence, k, worst):  # the hardest first
-        least = escape(state, constants, k, worst)
+        least = escape(state, constants, k, worst, threshold)
         if least < threshold:
             return least
     L = state.samples.means.shape[1]
@@ -963,7 +969,7 @@ def in_favour(state: ScoutState, constants: ScoutConstants, k: int) -> float:
         for i in range((leaf * n) >> height, ((leaf + 1) * n) >> height):
             j = arm_at(tree.arms, i)
             if must_be_escaped(state.status, state.presence, k, j):
-                least = min(least, escape(state, constants, k, j))
+                least = min(least, escape(state, constants, k, j, threshold))
                 if least < threshold:
                     state.worst[k] = j
                     return least
