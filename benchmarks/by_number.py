@@ -1,6 +1,6 @@
 """Noise of unknown scale: outcomes paired by their numbers, against evidence that looks at each arm by itself.
 
-Three tables: samples and regret by the dial; how often scout is wrong where noise is skewed, which its promise does not
+Four tables: samples and regret by the dial; what it costs where samples cost differently; how often scout is wrong where noise is skewed, which its promise does not
 cover; and what it takes where there are far more outcomes of one option than of the other. `docs/scout.md` has them.
 """
 
@@ -68,6 +68,7 @@ def both(problem: ps.Problem, eps: Any, replicates: int, seed: int, **settings: 
         "runs": replicates,
         **{f"samples, {kind}": float(result.samples.mean()) for kind, result in found.items()},
         **{f"error, {kind}": float(stats.sem(result.samples)) for kind, result in found.items()},
+        **{f"cost, {kind}": float(result.cost.mean()) for kind, result in found.items()},
         **{f"regret, {kind}": float(result.regret.mean()) for kind, result in found.items()},
         **{f"wrong, {kind}": int((~result.success).sum()) for kind, result in found.items()},
     }
@@ -97,6 +98,26 @@ def by_dial(names: list[str], times: float, seed: int) -> list[dict[str, Any]]:
             wrong = f"{row['wrong, itself']} and {row['wrong, paired']} of {row['runs']}"
             print(
                 f"| {name} | {dial:g} | {' | '.join(samples)} | {share:+.0%} | {' | '.join(regret)} | {wrong} |",
+                flush=True,
+            )
+    return rows
+
+
+def by_cost(times: float, seed: int) -> list[dict[str, Any]]:
+    """What all samples cost together, where those of some arms cost many times those of others."""
+    rows, replicates = [], max(2, round(60 * times))
+    print("\n| problem | dearest of cheapest | cost, each by itself | paired | |\n|---|---:|---:|---:|---:|")
+    for name in ("four-arms", "random-16"):
+        problem = ps.problems.load(name)
+        for ratio in (3, 10, 100):
+            order = np.random.default_rng(1).permutation(len(problem.arms))
+            cost = np.geomspace(1.0, ratio, len(order))[order]
+            priced = ps.problems.gaussian(problem.means, float(np.max(problem.sigma)), cost=cost)
+            row = {"problem": name, "ratio": ratio, **both(priced, 0.1, replicates, seed, regret_weight=0.0)}
+            rows.append(row)
+            change = row["cost, paired"] / row["cost, itself"] - 1.0
+            print(
+                f"| {name} | {ratio} | {row['cost, itself']:,.0f} | {row['cost, paired']:,.0f} | {change:+.0%} |",
                 flush=True,
             )
     return rows
@@ -176,6 +197,7 @@ def main() -> None:
     asked = parser.parse_args()
     written = {
         "by dial": by_dial(asked.problem or list(PROBLEMS), asked.replicates, asked.seed),
+        "by cost": by_cost(asked.replicates, asked.seed),
         "by skew": by_skew(asked.replicates, asked.seed),
         "by balance": by_balance(asked.replicates, asked.seed),
     }
