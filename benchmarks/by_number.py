@@ -87,7 +87,7 @@ def by_dial(names: list[str], times: float, seed: int) -> list[dict[str, Any]]:
             print(f"| {name}: skipped, {missing} |")
             continue
         for dial in DIALS if replicates >= 100 else DIALS[:2]:
-            row = {"problem": name, "dial": dial}
+            row: dict[str, Any] = {"problem": name, "dial": dial}
             row |= both(problem, eps, max(2, round(times * replicates)), seed, regret_weight=dial)
             rows.append(row)
             share = row["samples, paired"] / row["samples, itself"] - 1.0
@@ -143,7 +143,7 @@ def by_skew(times: float, seed: int) -> list[dict[str, Any]]:
         for both_arms in (False, True) if law != "normal" else (True,):
             for deviation in (1.0, 5.0):
                 problem = skewed(law, both_arms, deviation)
-                row = {"law": law, "both": both_arms, "deviation": deviation}
+                row: dict[str, Any] = {"law": law, "both": both_arms, "deviation": deviation}
                 row |= both(problem, None, replicates, seed, regret_weight=0.0)
                 careful = both(problem, None, replicates, seed, regret_weight=0.0, caution=64.0)
                 row |= {f"{name}, caution 64": careful[name] for name in ("wrong, paired", "samples, paired")}

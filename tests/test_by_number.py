@@ -98,7 +98,7 @@ def test_it_takes_fewer_samples(dial: float, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_where_outcomes_are_paired(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_paired(dial: float = 0.5, n_arms: int = 3, **setup: Any) -> bool:
-        known = {"eps": np.array([0.1, 0.1]), "delta": 0.1, "sigma": None} | setup
+        known: dict[str, Any] = {"eps": np.array([0.1, 0.1]), "delta": 0.1, "sigma": None} | setup
         return bool(tabular.init(dial, Setup(n_arms, 2, **known))[1].model.log_alone < 0.0)
 
     assert is_paired()
