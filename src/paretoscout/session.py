@@ -230,9 +230,9 @@ class Session:
             if self.setup.goal != "practical" or self.kernels.apart is not None:
                 return own
             by_radii = _by_radii(self.verdicts(), k, j)
-            of_the_same = own.lead == by_radii.lead  # samples: of arms added after looking, fewer count for pairs
-            low = np.where(of_the_same, np.maximum(own.low, by_radii.low), own.low)
-            return own._replace(low=low, high=np.where(of_the_same, np.minimum(own.high, by_radii.high), own.high))
+            same = own.lead == by_radii.lead  # the same samples count: of pairs with arms added after looking fewer do
+            low = np.where(same, np.maximum(own.low, by_radii.low), own.low)
+            return own._replace(low=low, high=np.where(same, np.minimum(own.high, by_radii.high), own.high))
         return _by_radii(self.verdicts(), k, j)
 
     def nearest(self, k: int) -> list[tuple[int, float]]:
