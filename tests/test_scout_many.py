@@ -131,9 +131,8 @@ def test_the_tree_finds_who_matters(K: int, L: int, known: str) -> None:
             for guess in (-1, others[0]):
                 found = find_rival(*searched, k, route, guess)
                 assert found == -1 if most == -np.inf and route == tree.BEATEN else scores[found] == most
-        needed = max(
-            0.1, 2.0 + constants.model.log_alone
-        )  # where outcomes are paired, what proves this has a small share
+        # where outcomes are paired, what proves this has a small share
+        needed = max(0.1, 2.0 + constants.model.log_alone)
         listed = state.tree.arms[: state.tree.size[0]].tolist()
         leaves = {tree.leaf_of(state.tree, arm) for arm in listed}
         for node in range(1, 2 * len(leaves)):

@@ -2,8 +2,8 @@
 
 A row is looked at a few times, after 20 replicates, 40, 80 and so on, and ends as soon as more failures than delta are
 proven, or fewer, unless it is to be played to its end. All looks together call a right algorithm broken with
-probability at most `FALSE_ALARM`, and end the row of one that fails more often than delta as early with no more; a test
-computes how surely an algorithm that fails with probability 0.2 is found out at delta 0.1.
+probability at most `FALSE_ALARM`. With no more they end the row of an algorithm that fails too often as if it were
+right. A test computes how surely one that fails with probability 0.2 is found out at delta 0.1.
 """
 
 from __future__ import annotations
