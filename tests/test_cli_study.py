@@ -702,7 +702,7 @@ def test_usage_errors_are_one_clear_line(arguments: list[str], message: str, fol
 
 def test_a_newer_database(folder: Path) -> None:
     ok(*NEW)
-    assert ok("db", "upgrade") == "paretoscout.db: schema 2, up to date\n"
+    assert ok("db", "upgrade") == "paretoscout.db: schema 3, up to date\n"
     with sqlite3.connect(folder / "paretoscout.db") as connection:
         connection.execute("UPDATE paretoscout SET schema_version = 99")
     connection.close()

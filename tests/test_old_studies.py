@@ -23,8 +23,13 @@ SHOWN: dict[str, Any] = json.loads((DATA / "studies-schema-1.json").read_text())
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """A database of schema 1, upgraded."""
-    path = tmp_path / "studies.db"
-    path.write_bytes(gzip.decompress((DATA / "studies-schema-1.db.gz").read_bytes()))
+    return upgraded("studies-schema-1.db.gz", tmp_path)
+
+
+def upgraded(file: str, folder: Path) -> Path:
+    """A file of an older schema, upgraded."""
+    path = folder / "studies.db"
+    path.write_bytes(gzip.decompress((DATA / file).read_bytes()))
     SQLStorage(f"sqlite:///{path}", upgrade=True).close()
     return path
 
@@ -85,8 +90,7 @@ FORMAT_2: dict[str, Any] = json.loads((DATA / "studies-format-2.json").read_text
 
 @pytest.mark.parametrize("name", FORMAT_2)
 def test_a_study_of_settings_without_a_statement_is_what_it_was(tmp_path: Path, name: str) -> None:
-    path, shown = tmp_path / "studies.db", FORMAT_2[name]
-    path.write_bytes(gzip.decompress((DATA / "studies-format-2.db.gz").read_bytes()))
+    path, shown = upgraded("studies-format-2.db.gz", tmp_path), FORMAT_2[name]
     study = Study.load(name, path)
     assert json.loads(study.storage.spec(name))["format"] == 2
     table = study.verdicts()
@@ -112,8 +116,7 @@ FORMAT_3: dict[str, Any] = json.loads((DATA / "studies-format-3.json").read_text
 @pytest.mark.parametrize("name", FORMAT_3)
 def test_a_practical_study_of_before_is_judged_by_the_present_rule(tmp_path: Path, name: str) -> None:
     """Nothing is lost or asked again; what was decided stays so, or is open where the present rule asks for more."""
-    path, shown = tmp_path / "studies.db", FORMAT_3[name]
-    path.write_bytes(gzip.decompress((DATA / "studies-format-3.db.gz").read_bytes()))
+    path, shown = upgraded("studies-format-3.db.gz", tmp_path), FORMAT_3[name]
     study = Study.load(name, path)
     table = study.verdicts()
     for arm, verdict in zip(table.arms, table.verdicts, strict=True):

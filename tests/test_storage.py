@@ -141,7 +141,7 @@ def set_version(address: str, version: int) -> None:
 def test_a_newer_schema_is_refused(database: str) -> None:
     storage_of(database).create("study", "")
     set_version(database, schema.VERSION + 1)
-    with pytest.raises(StorageUnavailable, match=r"made by a newer paretoscout \(schema 3, this one reads 2\)"):
+    with pytest.raises(StorageUnavailable, match=r"made by a newer paretoscout \(schema 4, this one reads 3\)"):
         storage_of(database)
 
 
@@ -150,7 +150,7 @@ def test_an_older_schema_is_upgraded_when_asked_for(database: str, monkeypatch: 
     storage.create("study", "")
     append(storage, 3)
     storage.close()
-    monkeypatch.setattr(schema, "VERSION", 4)
+    monkeypatch.setattr(schema, "VERSION", 5)
     steps: list[int] = []
 
     def step(number: int) -> Callable[[sa.Connection], None]:
@@ -160,27 +160,27 @@ def test_an_older_schema_is_upgraded_when_asked_for(database: str, monkeypatch: 
 
         return migrate
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {2: step(2), 3: step(3)})
-    with pytest.raises(StorageUnavailable, match=r"older paretoscout \(schema 2, now 4\).*paretoscout db upgrade"):
+    monkeypatch.setattr(schema, "MIGRATIONS", {3: step(3), 4: step(4)})
+    with pytest.raises(StorageUnavailable, match=r"older paretoscout \(schema 3, now 5\).*paretoscout db upgrade"):
         storage_of(database)
     assert steps == []
     upgraded = SQLStorage(database, upgrade=True)
-    assert steps == [2, 3]
+    assert steps == [3, 4]
     assert numbers(upgraded) == [0, 1, 2]
     upgraded.close()
     assert numbers(storage_of(database)) == [0, 1, 2]
-    assert steps == [2, 3]
+    assert steps == [3, 4]
 
 
 def test_an_upgrade_that_fails_changes_nothing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     storage_of(database).create("study", "")
-    monkeypatch.setattr(schema, "VERSION", 3)
+    monkeypatch.setattr(schema, "VERSION", 4)
 
     def migrate(connection: sa.Connection) -> None:
         connection.execute(sa.text("DROP TABLE snapshots"))
         raise RuntimeError("the power is gone")
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {2: migrate})
+    monkeypatch.setattr(schema, "MIGRATIONS", {3: migrate})
     with pytest.raises(RuntimeError):
         SQLStorage(database, upgrade=True)
     monkeypatch.undo()
@@ -206,7 +206,7 @@ def test_a_file_of_schema_1_is_upgraded_and_every_event_is_kept_bit_for_bit(tmp_
     file = old_file(tmp_path)
     before = [rows_of(file, query) for query in (OLD_EVENTS, "SELECT id, name, spec FROM studies", SNAPSHOTS)]
     assert len(before[0]) > 1000
-    with pytest.raises(StorageUnavailable, match=r"schema 1, now 2\). Make a copy, then run: paretoscout db upgrade"):
+    with pytest.raises(StorageUnavailable, match=r"schema 1, now 3\). Make a copy, then run: paretoscout db upgrade"):
         storage_of(file)
     SQLStorage(f"sqlite:///{file}", upgrade=True).close()
     assert [rows_of(file, query) for query in (OLD_EVENTS, "SELECT id, name, spec FROM studies", SNAPSHOTS)] == before
@@ -275,7 +275,7 @@ def test_who_opens_a_file_while_it_is_upgraded_waits(tmp_path: Path, monkeypatch
         began.set()
         assert go_on.wait(60)
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: slowly})
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS | {1: slowly})
     with ThreadPoolExecutor(2) as pool:
         upgrade = pool.submit(lambda: SQLStorage(f"sqlite:///{file}", upgrade=True).close())
         assert began.wait(60)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import problems as problems
     from . import theory as theory
+    from .client import connect
     from .planning import StudyPlan, plan, plan_from_pilot
     from .problem import Problem
     from .session import Session
@@ -48,6 +49,7 @@ _homes = {
     "Trial": "study",
     "VerdictTable": "verdicts",
     "analyze": "study",
+    "connect": "client",
     "find_front": "study",
     "load_result": "simulation.results",
     "plan": "planning",
@@ -86,6 +88,7 @@ __all__ = [
     "VerdictTable",
     "algorithms",
     "analyze",
+    "connect",
     "errors",
     "estimators",
     "find_front",

@@ -45,14 +45,16 @@ def name(what: str, value: Any) -> str:
     'gzip -1'
     """
     if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{what} must be a non-empty text, got {got(value)}")
+        raise InvalidInput(f"{what} must be a non-empty text, got {got(value)}", field=what)
     if len(value) > LONGEST_NAME:
-        raise InvalidInput(f"{what} must have at most {LONGEST_NAME} letters, got {len(value):,}: {got(value)}")
+        raise InvalidInput(
+            f"{what} must have at most {LONGEST_NAME} letters, got {len(value):,}: {got(value)}", field=what
+        )
     if not value.isprintable():
         letter = next(letter for letter in value if not letter.isprintable())
-        raise InvalidInput(f"{what} must be one line of printable letters, got {letter!r} in {got(value)}")
+        raise InvalidInput(f"{what} must be one line of printable letters, got {letter!r} in {got(value)}", field=what)
     if value != value.strip():
-        raise InvalidInput(f"{what} must have no blanks at its ends, got {got(value)}")
+        raise InvalidInput(f"{what} must have no blanks at its ends, got {got(value)}", field=what)
     return value
 
 
@@ -83,11 +85,11 @@ def not_nested(what: str, value: Any) -> Any:
         for outer in level:
             inner.extend(outer.values() if isinstance(outer, Mapping) else outer if isinstance(outer, list) else ())
             if seen + len(inner) > MOST_VALUES:
-                raise InvalidInput(f"{what} must hold at most {MOST_VALUES:,} values, got more")
+                raise InvalidInput(f"{what} must hold at most {MOST_VALUES:,} values, got more", field=what)
         if not inner:
             return value
         level, seen = inner, seen + len(inner)
-    raise InvalidInput(f"{what} must be nested at most {DEEPEST} deep, got more")
+    raise InvalidInput(f"{what} must be nested at most {DEEPEST} deep, got more", field=what)
 
 
 def number(what: str, value: Any, *, above: float = -np.inf, least: float = -np.inf, below: float = np.inf) -> float:
@@ -104,7 +106,9 @@ def number(what: str, value: Any, *, above: float = -np.inf, least: float = -np.
     if not (np.isfinite(converted) and above < converted < below and converted >= least):
         limits = {"above": above, "at least": least, "below": below}
         wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if np.isfinite(limit))
-        raise InvalidInput(f"{what} must be a finite number{' ' if wanted else ''}{wanted}, got {got(value)}")
+        raise InvalidInput(
+            f"{what} must be a finite number{' ' if wanted else ''}{wanted}, got {got(value)}", field=what
+        )
     return converted
 
 
@@ -112,7 +116,7 @@ def whole(what: str, value: Any, *, least: int, most: int = 2**62) -> int:
     """Return `value` as an int, if it is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         limit = "" if most == 2**62 else f" and at most {most}"
-        raise InvalidInput(f"{what} must be a whole number, at least {least}{limit}, got {got(value)}")
+        raise InvalidInput(f"{what} must be a whole number, at least {least}{limit}, got {got(value)}", field=what)
     return int(value)
 
 
@@ -136,7 +140,7 @@ def one_of(what: str, value: Any, choices: Collection[str], *, or_none: bool = F
     """
     if (isinstance(value, str) and value in choices) or (or_none and value is None):
         return value
-    raise InvalidInput(f"{what} must be {listed(choices, or_none=or_none)}, got {got(value)}")
+    raise InvalidInput(f"{what} must be {listed(choices, or_none=or_none)}, got {got(value)}", field=what)
 
 
 def goal(value: Any) -> str | int:
@@ -177,7 +181,7 @@ def table(what: str, value: Any, layout: str = "(K, L)", *, own: bool = True) ->
             f"for one metric pass shape ({array.size}, 1)"
         )
     if array.ndim != 2 or 0 in array.shape:
-        raise InvalidInput(f"{what} must have shape {layout}, both at least 1, got shape {array.shape}")
+        raise InvalidInput(f"{what} must have shape {layout}, both at least 1, got shape {array.shape}", field=what)
     return finite(what, array)
 
 
@@ -185,9 +189,11 @@ def per_metric(what: str, value: Any, n_metrics: int, *, least: float = -np.inf)
     """Return one finite number for each metric, from one number or one for each."""
     numbers = floats(what, value)
     if numbers.shape not in ((), (n_metrics,)):
-        raise InvalidInput(f"{what} must be one number or {n_metrics} of them (one per metric), got {value!r}")
+        raise InvalidInput(
+            f"{what} must be one number or {n_metrics} of them (one per metric), got {value!r}", field=what
+        )
     if (finite(what, numbers) < least).any():
-        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}")
+        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}", field=what)
     return np.full(n_metrics, numbers)
 
 
@@ -200,7 +206,7 @@ def per_arm_and_metric(what: str, value: Any, n_arms: int, n_metrics: int, *, le
             f"(one per arm and metric), got {value!r}"
         )
     if (finite(what, numbers) < least).any():
-        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}")
+        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}", field=what)
     return np.full((n_arms, n_metrics), numbers)
 
 
@@ -210,5 +216,5 @@ def finite(what: str, array: Floats) -> Floats:
     if not good.all():
         where = [int(index) for index in np.argwhere(~good)[0]]
         place = {0: "", 1: " at {}", 2: " in row {}, column {}"}[array.ndim].format(*where)
-        raise InvalidInput(f"{what} must be finite, got {array[tuple(where)]}{place}")
+        raise InvalidInput(f"{what} must be finite, got {array[tuple(where)]}{place}", field=what)
     return array

@@ -2,9 +2,11 @@
 
 ParetoscoutError
 ├── InvalidInput (a ValueError)        a value is wrong: the message says which, of what, must be what, got what
+│   └── SettingsDiffer                 a study of that name is there already, with other settings
 ├── UnknownName (a LookupError)        no such algorithm, problem, arm or metric; names the near ones
 ├── NameTaken (a ValueError)           a study of that name is there already
 ├── Conflict (a ValueError)            a trial was told before, with other values
+├── NotAllowed (a PermissionError)     a token that does not allow that, or none
 ├── NotSupported                       this algorithm cannot do that; the message names the algorithm
 │   └── NothingToAsk                   not before outcomes are in: all that is left is being measured
 ├── MissingData (a LookupError)        a data set that is not on this machine; the message says how to get it
@@ -25,6 +27,15 @@ class ParetoscoutError(Exception):
 
 class InvalidInput(ParetoscoutError, ValueError):
     """A value is wrong: which one, of what, what it must be, what it was."""
+
+    def __init__(self, message: str = "", field: str | None = None) -> None:
+        """Say what is wrong; field: which value, of what, if it is known apart from the sentence."""
+        super().__init__(message)
+        self.field = field
+
+
+class SettingsDiffer(InvalidInput):
+    """A study of that name is there already, with other settings."""
 
 
 class UnknownName(ParetoscoutError, LookupError):
@@ -57,6 +68,10 @@ class NameTaken(ParetoscoutError, ValueError):
 
 class Conflict(ParetoscoutError, ValueError):
     """A trial was told before, with other values; the first ones stay."""
+
+
+class NotAllowed(ParetoscoutError, PermissionError):
+    """Who asks for it may not do it."""
 
 
 class NotSupported(ParetoscoutError):

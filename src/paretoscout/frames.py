@@ -364,3 +364,16 @@ def frame_of(columns: Mapping[str, Sequence[Any]], package: str | None = None) -
         except ImportError:
             continue
     raise MissingExtra("a frame", "frames")
+
+
+def names_in(path: Path) -> Any:
+    """Read the names of blocks: a text file has one in each line, a CSV or .jsonl file a column of them."""
+    if path.suffix.lower() in READERS:
+        return READERS[path.suffix.lower()](path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise InvalidInput(f"blocks must be in a file that can be read, got {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} must be text in UTF-8, a block in each line") from None
+    return [text.strip() for text in lines if text.strip()]

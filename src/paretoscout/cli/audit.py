@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..written import named
 from .conventions import Exit
-from .values import named, several
+from .values import several
 
 if TYPE_CHECKING:
     from rich.console import Group

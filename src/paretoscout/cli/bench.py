@@ -282,7 +282,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _algorithm(text: str, features: bool) -> Settings:
     """Return the settings of the algorithm, which must do without knowing the noise."""
-    from .values import named
+    from ..written import named
 
     record, settings = named(text)
     if "noise" not in record.settings.__dataclass_fields__:

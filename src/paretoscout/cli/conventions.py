@@ -6,22 +6,18 @@ docs/exit-codes.md prints the table of exit codes.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
 
 import click
 
 from ..defaults import STORAGE as STORAGE
 from ..errors import InvalidInput, ParetoscoutError
 from ..shown import line, lines
-
-SPAN = re.compile(r"([0-9]*\.?[0-9]+)\s*(s|m|min|h|d|)")
-SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+from ..written import seconds as seconds
 
 
 class Exit(IntEnum):
@@ -97,20 +93,6 @@ def check_folder() -> None:
         os.getcwd()
     except OSError:
         raise click.UsageError("the working folder was deleted: change to one that exists") from None
-
-
-def seconds(
-    option: str, text: Any, form: str = "a time such as 90, 90s, 30m, 2h or 1d", *, with_unit: bool = False
-) -> float:
-    """Read a time span; a plain number is in seconds, unless `with_unit` is asked for.
-
-    >>> seconds("--lease", "90"), seconds("--lease", "30m"), seconds("--lease", "2h")
-    (90.0, 1800.0, 7200.0)
-    """
-    found = SPAN.fullmatch(str(text).strip())
-    if found is None or (with_unit and not found[2]):
-        raise InvalidInput(f"{option} must be {form}, got {str(text)!r}")
-    return float(found[1]) * SECONDS[found[2]]
 
 
 def pairs(

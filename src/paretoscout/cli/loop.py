@@ -7,15 +7,17 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from ..errors import InvalidInput
+from ..shown import counted, line, rough_span
 from .conventions import Exit, seconds
 from .options import alone, load, study_options
-from .progress import ProgressLines
+from .progress import LONGEST_PAUSE, ProgressLines
 from .study import outcome_of
 
 #: What may stand in a command: the name of the option, and of the block.
@@ -37,9 +39,23 @@ class MeasurementFailed(InvalidInput):
 @click.option(
     "--keep-going", is_flag=True, help="A measurement that fails is made again later. [default: it ends the run]"
 )
+@click.option(
+    "--server",
+    metavar="URL",
+    envvar="PARETOSCOUT_SERVER_URL",
+    show_envvar=True,
+    help="Measure for a study on a server (paretoscout serve); the token is in PARETOSCOUT_TOKEN.",
+)
 @study_options
 def run(
-    command: str, workers: int, trials: int | None, timeout: str | None, keep_going: bool, storage: str, name: str
+    command: str,
+    workers: int,
+    trials: int | None,
+    timeout: str | None,
+    keep_going: bool,
+    server: str | None,
+    storage: str,
+    name: str,
 ) -> None:
     """Run COMMAND for each measurement that the study asks for; {arm} in it is the name of the option.
 
@@ -57,22 +73,47 @@ def run(
     """  # noqa: D301 - click wants the character itself
     from . import show
 
+    how: dict[str, Any] = {
+        "workers": workers,
+        "trials": trials,
+        "timeout": None if timeout is None else seconds("--timeout", timeout),
+        "catch": MeasurementFailed if keep_going else (),
+    }
+    if server is not None:
+        _run_for(server, name, command, how)
+        return
     study = load(storage, name)
     words = _words(command, (PLACE, BLOCK) if study.spec.walk else (PLACE,))
     if (lonely := alone(study)) is not None:
         raise InvalidInput(lonely)
     standing = study.run(
-        lambda arm, block=None: measured(words, arm, block),
-        workers=workers,
-        trials=trials,
-        timeout=None if timeout is None else seconds("--timeout", timeout),
-        callback=ProgressLines(study.verdicts),
-        catch=MeasurementFailed if keep_going else (),
+        lambda arm, block=None: measured(words, arm, block), callback=ProgressLines(study.verdicts), **how
     )
     screen = show.console()
     screen.print(show.verdict_table(standing.table, hint="paretoscout status --all shows them"))
     ahead = study.remaining() if not standing.done and standing.table.counts.all() else None
     show.answer(screen, standing.table, study, ahead)
+    sys.exit(0 if standing.done else Exit.UNDECIDED)
+
+
+def _run_for(server: str, name: str, command: str, how: dict[str, Any]) -> None:
+    """Measure for a study on a server."""
+    from ..client import connect
+    from ..simulation.progress import Due, say
+
+    study = connect(server).study(name)
+    words = _words(command, (PLACE, BLOCK) if study.spec.walk else (PLACE,))
+    due, told = Due(time.monotonic, LONGEST_PAUSE), 0
+
+    def callback(*_: Any) -> None:
+        nonlocal told
+        told += 1
+        if due():
+            say(f"{rough_span(due.clock() - due.began)}: {counted(told, 'measurement')} told to {server}")
+
+    standing = study.run(lambda arm, block=None: measured(words, arm, block), callback=callback, **how)
+    click.echo(line(f"{counted(told, 'measurement')} told to {server}"), err=True)
+    click.echo(line(study.says()))
     sys.exit(0 if standing.done else Exit.UNDECIDED)
 
 

@@ -26,6 +26,7 @@ from .datasets import datasets
 from .options import goal_option
 from .plan import plan
 from .reproduce import reproduce
+from .serve import serve, token
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -45,7 +46,7 @@ USUAL = ("scout", "multi-pfi", "uniform")
 SECTIONS = {
     "Studies: measure your own options": (
         *("bench", "plan", "create", "run", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
-        *("studies", "add-arm", "withdraw", "delete", "db"),
+        *("studies", "add-arm", "withdraw", "delete", "db", "serve", "token"),
     ),
     "Tables of measurements": ("analyze", "demo", "compare", "problems", "datasets"),
     "Algorithms": (),
@@ -87,7 +88,7 @@ for _command in (
     *(study.create, loop.run, study.ask, study.tell, study.import_),
     *(standing.status, standing.front, standing.explain, standing.plot, standing.export, standing.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
-    *(bench, plan, audit, datasets, reproduce),
+    *(bench, plan, audit, datasets, reproduce, serve, token),
 ):
     main.add_command(_command)
 

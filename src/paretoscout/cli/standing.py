@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import statistics
@@ -11,14 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidInput
-from ..shown import cell, counted, line, markdown, markdown_table
+from ..shown import counted, line, markdown, markdown_table
 from . import values
 from .conventions import Exit
 from .options import (
@@ -301,40 +298,15 @@ def export(form: str | None, out: Path | None, as_json: bool, storage: str, name
             raise InvalidInput("--format parquet must come with --out FILE")
         _parquet(study, out)
     else:
-        text = {"csv": _csv, "json": _json, "markdown": _markdown, "standing": _standing}[form](study)
+        from ..study.exported import csv_lines, json_lines
+
+        made = {"csv": csv_lines, "json": json_lines, "markdown": _markdown, "standing": _standing}[form]
+        text = "".join(made(study))
         if out is None:
             click.echo(text, nl=False)
             return
         out.write_text(text, encoding="utf-8", newline="")
     click.echo(line(f"written: {out}"))
-
-
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-
-
-def _csv(study: Study) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    blocks = ["block"] if study.has_blocks else []
-    writer.writerow(["trial", "arm", *blocks, *map(cell, study.spec.columns), "at"])
-    for trial, arm, block, row, at in study.measurements():
-        writer.writerow([trial, cell(arm), *([cell(block or "")] if blocks else []), *row, _time(at)])
-    return text.getvalue()
-
-
-def _json(study: Study) -> str:
-    rows = [
-        {
-            "trial": trial,
-            "arm": arm,
-            **({} if block is None else {"block": block}),
-            "values": dict(zip(study.spec.columns, row, strict=True)),
-            "at": _time(at),
-        }
-        for trial, arm, block, row, at in study.measurements()
-    ]
-    return json.dumps(rows, indent=2, allow_nan=False) + "\n"
 
 
 def _standing(study: Study) -> str:

@@ -114,8 +114,9 @@ def create(
     delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget, blocks, target. Making the same study
     again changes nothing.
     """  # noqa: D301 - click wants the character itself
+    from ..frames import names_in
     from ..study import Study
-    from .described import read
+    from ..study.described import read
 
     if storage == "memory":
         found(storage)
@@ -137,7 +138,7 @@ def create(
             "give_up": values.give_up(what["give_up"]),
             "at_give_up": _silence(what["at_give_up"]),
             "goal": values.goal(what["goal"]),
-            "blocks": None if what["blocks"] is None else values.names_in(what["blocks"]),
+            "blocks": None if what["blocks"] is None else names_in(what["blocks"]),
             "target": what["target"] or "list",
             **{key: what[key] for key in ("seed", "budget", "order", "model", "theta_max", "title")},
         }

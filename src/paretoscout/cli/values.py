@@ -6,14 +6,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, UnknownName
-from .conventions import pairs, seconds
+from ..written import algorithm as algorithm
+from ..written import give_up as give_up
+from ..written import goal as goal
+from ..written import knows_all as knows_all
+from .conventions import pairs
 
 if TYPE_CHECKING:
-    from ..algorithms import Algorithm, Settings
     from ..statement import Metric
 
 
@@ -105,21 +107,6 @@ def metrics(
     ]
 
 
-def names_in(path: Path) -> Any:
-    """Read the names of blocks: a text file has one in each line, a CSV or .jsonl file a column of them."""
-    from ..frames import READERS
-
-    if path.suffix.lower() in READERS:
-        return READERS[path.suffix.lower()](path)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as problem:
-        raise InvalidInput(f"blocks must be in a file that can be read, got {path}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{path} must be text in UTF-8, a block in each line") from None
-    return [text.strip() for text in lines if text.strip()]
-
-
 def _two(name: str, text: str) -> tuple[float, float]:
     try:
         low, high = map(float, text.split(","))
@@ -128,60 +115,9 @@ def _two(name: str, text: str) -> tuple[float, float]:
     return low, high
 
 
-def give_up(text: Any) -> Any:
-    """Read when to give up: "lease", "never", or a time span.
-
-    >>> give_up("lease"), give_up("never"), give_up("2h")
-    ('lease', None, 7200.0)
-    """
-    if text in ("lease", "never", None):
-        return "lease" if text == "lease" else None
-    return seconds("--give-up", text)
-
-
-def goal(text: Any) -> Any:
-    """Read front, cover, practical or a number of arms."""
-    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 20 else text
-
-
-def algorithm(text: str, noise_given: bool) -> Settings:
-    """Read NAME[:SETTING=VALUE...]; where sigma is not given, an algorithm that can do without does."""
-    record, values = named(text)
-    if not noise_given and "noise" in record.settings.__dataclass_fields__:
-        values.setdefault("noise", "unknown")
-    return record.settings(**values)
-
-
-def named(text: str) -> tuple[Algorithm, dict[str, Any]]:
-    """Read NAME[:SETTING=VALUE...]: the algorithm, and the settings that were named."""
-    from .. import algorithms as known
-
-    name, *written = text.strip().split(":")
-    record = known.get(name)
-    values: dict[str, Any] = {}
-    for pair in written:
-        key, _, value = pair.partition("=")
-        if key not in record.settings.__dataclass_fields__ or not value:
-            fields = ", ".join(record.settings.__dataclass_fields__)
-            raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
-        try:
-            values[key] = json.loads(value)
-        except (ValueError, RecursionError):
-            values[key] = value
-    record.settings(**values)  # refused now, not in the middle of the work
-    return record, values
-
-
 def several(text: str) -> list[str]:
     """Split a list of algorithms; commas within brackets belong to a setting: sigma=[0.1,0.2]."""
     parts = [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
     if not parts:
         raise InvalidInput("--algorithms must name at least one algorithm, got none")
     return parts
-
-
-def knows_all(sigma: Any, names: Sequence[str]) -> bool:
-    """Whether sigma is given for every metric."""
-    if isinstance(sigma, Mapping):
-        return all(sigma.get(name) is not None for name in names)
-    return sigma is not None

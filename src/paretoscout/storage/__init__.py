@@ -6,10 +6,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from ..errors import InvalidInput
-from .contract import Event, Head, Storage, Writer
+from .contract import Answer, Event, Head, Listed, Storage, Writer
 from .memory import MemoryStorage
 
-__all__ = ["Event", "Head", "MemoryStorage", "Storage", "Writer", "check_is_there", "storage_of"]
+__all__ = ["Answer", "Event", "Head", "Listed", "MemoryStorage", "Storage", "Writer", "check_is_there", "storage_of"]
 
 
 def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:

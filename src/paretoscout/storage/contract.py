@@ -23,6 +23,8 @@ Every back end keeps these promises, and `tests/storage_contract.py` holds each 
 * Readers never make a writer wait, and never see half of what was appended together.
 * A name is taken by one study at a time, whoever creates it first.
 * Values come back as they went in, floats to the last bit.
+* An answer that is kept inside `writing` is there if and only if what was appended with it is: whoever sends the same
+  request again can be given the same answer, and nothing happens twice.
 """
 
 from __future__ import annotations
@@ -36,7 +38,11 @@ from typing import Any, NamedTuple
 from ..errors import Conflict, UnreadableFile
 
 #: Kinds of events. See `study/replica.py` for what each does.
-KINDS = ("ask", "tell", "fail", "expire", "give-up", "data", "arms")
+KINDS = ("ask", "tell", "fail", "expire", "give-up", "data", "arms", "note")
+
+
+#: For so many seconds an answer is kept, at least: a client that tries again for longer is out of luck.
+ANSWERS_KEPT = 7 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,39 @@ class Head(NamedTuple):
     mark: str
 
 
+class Listed(NamedTuple):
+    """A study in a list. spec: its specification, or what is wrong with it. last: the number of its last event, or -1.
+    at: when that was, None if there is none.
+    """
+
+    name: str
+    spec: str | UnreadableFile
+    last: int
+    at: float | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was answered to a request that had a key, so that the same request again gets the same answer.
+
+    owner: whose key it is. key: drawn by whoever sends the request. digest: of the request. text: the answer. at: when
+    it was kept, in seconds since 1970 (UTC).
+    """
+
+    owner: str
+    key: str
+    digest: str
+    text: str
+    at: float = 0.0
+
+
 class Writer(ABC):
-    """What the one who writes may do; handed out by `Storage.writing`."""
+    """What the one who writes may do; handed out by `Storage.writing`.
+
+    appended: all that was appended here so far.
+    """
+
+    appended: list[Event]
 
     @abstractmethod
     def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
@@ -85,6 +122,13 @@ class Writer(ABC):
     def snapshot(self, number: int, data: bytes) -> None:
         """Keep a snapshot that stands for all events up to `number`; older ones may be dropped."""
 
+    @abstractmethod
+    def keep(self, answer: Answer) -> None:
+        """Keep an answer together with what is appended; if there is one to that key, raise `Conflict`.
+
+        Answers that are older than ANSWERS_KEPT may be dropped.
+        """
+
 
 class Storage(ABC):
     """A place for studies. Safe to use from several threads and, unless in memory, from several processes."""
@@ -98,8 +142,16 @@ class Storage(ABC):
         """Return the names of all studies, oldest first."""
 
     @abstractmethod
+    def listed(self) -> list[Listed]:
+        """Return what there is to know of all studies without loading them, oldest first."""
+
     def specs(self) -> dict[str, str | UnreadableFile]:
         """Return the specifications of all studies, oldest first; of one that is damaged, what is wrong with it."""
+        return {each.name: each.spec for each in self.listed()}
+
+    @abstractmethod
+    def lasts(self) -> dict[str, int]:
+        """Return the number of the last event of each study, -1 if there is none."""
 
     @abstractmethod
     def spec(self, name: str) -> str:
@@ -135,6 +187,10 @@ class Storage(ABC):
     @abstractmethod
     def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
         """Return the newest snapshot and its number, if there is one."""
+
+    @abstractmethod
+    def answer(self, owner: str, key: str) -> Answer | None:
+        """Return the answer that was kept under a key, if there is one."""
 
     @abstractmethod
     def now(self) -> float:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ..errors import NameTaken, UnknownName, UnreadableFile
-from .contract import Event, Head, Storage, Writer, check_follows
+from ..errors import Conflict, NameTaken, UnknownName
+from .contract import Answer, Event, Head, Listed, Storage, Writer, check_follows
 
 
 @dataclass
@@ -23,7 +23,13 @@ class _Kept(Writer):
     lock: threading.Lock = field(default_factory=threading.Lock)
     waiting: list[Event] = field(default_factory=list)  # appended, not yet kept
     waiting_snapshot: tuple[int, bytes] | None = None
+    waiting_answers: list[Answer] = field(default_factory=list)
+    answers: dict[tuple[str, str], Answer] = field(default_factory=dict)  # those of all studies
     by: str = ""
+
+    @property
+    def appended(self) -> list[Event]:  # type: ignore[override]
+        return self.waiting
 
     def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
         later = [*self.log[after + 1 :], *(event for event in self.waiting if event.number > after)]
@@ -44,12 +50,18 @@ class _Kept(Writer):
     def snapshot(self, number: int, data: bytes) -> None:
         self.waiting_snapshot = number, data
 
+    def keep(self, answer: Answer) -> None:
+        if (answer.owner, answer.key) in self.answers:
+            raise Conflict(f"there is an answer to the key {answer.key!r} already")
+        self.waiting_answers.append(answer)
+
 
 class MemoryStorage(Storage):
     """See `Storage`."""
 
     def __init__(self) -> None:
         self._studies: dict[str, _Kept] = {}
+        self._answers: dict[tuple[str, str], Answer] = {}
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -59,13 +71,17 @@ class MemoryStorage(Storage):
         with self._lock:
             if name in self._studies:
                 raise NameTaken(name)
-            self._studies[name] = _Kept(name, spec)
+            self._studies[name] = _Kept(name, spec, answers=self._answers)
 
     def names(self) -> list[str]:
         return list(self._studies)
 
-    def specs(self) -> dict[str, str | UnreadableFile]:
-        return {name: kept.spec for name, kept in list(self._studies.items())}
+    def listed(self) -> list[Listed]:
+        kept = list(self._studies.values())
+        return [Listed(each.name, each.spec, len(each.log) - 1, each.log[-1].at if each.log else None) for each in kept]
+
+    def lasts(self) -> dict[str, int]:
+        return {name: len(kept.log) - 1 for name, kept in list(self._studies.items())}
 
     def spec(self, name: str) -> str:
         return self._of(name).spec
@@ -81,10 +97,11 @@ class MemoryStorage(Storage):
         with kept.lock:
             if self._studies.get(name) is not kept:
                 raise UnknownName("study", name, self._studies)
-            kept.waiting, kept.waiting_snapshot, kept.by = [], None, by
+            kept.waiting, kept.waiting_snapshot, kept.waiting_answers, kept.by = [], None, [], by
             yield kept
             kept.log += kept.waiting
             kept.waiting = []
+            self._answers |= {(answer.owner, answer.key): answer for answer in kept.waiting_answers}
             if kept.waiting_snapshot is not None:
                 kept.snapshots = [*kept.snapshots[-1:], kept.waiting_snapshot]
 
@@ -97,6 +114,9 @@ class MemoryStorage(Storage):
     def head(self, name: str, number: int | None = None) -> Head:
         kept = self._of(name)
         return kept.head_of(len(kept.log) - 1, number)
+
+    def answer(self, owner: str, key: str) -> Answer | None:
+        return self._answers.get((owner, key))
 
     def now(self) -> float:
         return time.time()

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ..errors import StorageUnavailable
 
 #: Raise it with every change of the tables, and add the step to MIGRATIONS.
-VERSION = 2
+VERSION = 3
 
 tables = sa.MetaData()
 about = sa.Table(
@@ -58,6 +58,40 @@ snapshots = sa.Table(
     sa.Column("study", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True),
     sa.Column("number", sa.BigInteger, primary_key=True),
     sa.Column("data", sa.LargeBinary, nullable=False),
+)
+#: Who may do what, by a server. Only what a token is checked against is kept, not the token.
+tokens = sa.Table(
+    "tokens",
+    tables,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("study", sa.Text),  # the only one it is for; NULL: all
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("made_at", sa.Double, nullable=False),
+    sa.Column("ends_at", sa.Double),  # NULL: never
+    sa.Column("revoked_at", sa.Double),
+)
+#: What was answered to requests that had a key.
+answers = sa.Table(
+    "answers",
+    tables,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Index("answers_by_age", "at"),
+    sqlite_with_rowid=False,
+)
+#: Who asks and tells by a server: a name belongs to the token that used it first, while that is valid.
+workers = sa.Table(
+    "workers",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("seen_at", sa.Double, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 PAGE = 20_000  # rows at once
@@ -117,8 +151,14 @@ def _to_2(connection: sa.Connection) -> None:
     connection.execute(sa.text("DROP TABLE events_1"))
 
 
+def _to_3(connection: sa.Connection) -> None:
+    """A server keeps who may do what, and what it answered."""
+    for table in (tokens, answers, workers):
+        table.create(connection)
+
+
 #: From version n to n + 1, for each n that was ever released.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_2}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_2, 2: _to_3}
 
 
 def prepare(engine: sa.Engine, shown: str, upgrade: bool, read_only: bool = False) -> None:

@@ -28,11 +28,11 @@ from urllib.parse import quote, unquote
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
-from ..errors import InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName, UnreadableFile
+from ..errors import Conflict, InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName, UnreadableFile
 from . import schema
-from .contract import Event, Head, Storage, Writer, check_follows
+from .contract import ANSWERS_KEPT, Answer, Event, Head, Listed, Storage, Writer, check_follows
 from .forks import before_fork, inside
-from .schema import PAGE, events, heads, mark_of_event, mark_of_study, snapshots, studies
+from .schema import PAGE, answers, events, heads, mark_of_event, mark_of_study, snapshots, studies
 
 BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
@@ -60,6 +60,13 @@ _set_head = (
 )
 _mark = sa.select(events.c.mark).where(events.c.study == _study, events.c.number == _number)
 _insert = events.insert()
+_ends = studies.outerjoin(heads, heads.c.study == studies.c.id)
+_lasts = sa.select(studies.c.name, heads.c.last).select_from(_ends).where(heads.c.last.is_not(None))
+_listed = (
+    sa.select(studies, heads.c.last, events.c.at)
+    .select_from(_ends.outerjoin(events, sa.and_(events.c.study == studies.c.id, events.c.number == heads.c.last)))
+    .order_by(studies.c.id)
+)
 _latest = (
     sa.select(snapshots.c.number, snapshots.c.data)
     .where(snapshots.c.study == _study)
@@ -117,6 +124,9 @@ class _Address:
 
 class SQLStorage(Storage):
     """See `Storage`. The tables are made where there are none; an older schema must be upgraded first."""
+
+    #: Is told how many seconds each writer waited for its turn.
+    on_wait: Callable[[float], object] = staticmethod(lambda seconds: None)
 
     def __init__(self, url: str | sa.URL | _Address, upgrade: bool = False) -> None:
         self.address = url if isinstance(url, _Address) else _Address(url)
@@ -210,10 +220,22 @@ class SQLStorage(Storage):
         with self._errors(), self._reading() as connection:
             return list(connection.scalars(sa.select(studies.c.name).order_by(studies.c.id)))
 
-    def specs(self) -> dict[str, str | UnreadableFile]:
+    def listed(self) -> list[Listed]:
         with self._errors(), self._reading() as connection:
-            rows = connection.execute(sa.select(studies).order_by(studies.c.id)).all()
-        return {row.name: row.spec if _is_sound(row) else _damaged(row.name) for row in rows}
+            rows = connection.execute(_listed).all()
+        return [
+            Listed(
+                row.name,
+                row.spec if _is_sound(row) else _damaged(row.name),
+                -1 if row.last is None else row.last,
+                row.at,
+            )
+            for row in rows
+        ]
+
+    def lasts(self) -> dict[str, int]:
+        with self._errors(), self._reading() as connection:
+            return {row.name: row.last for row in connection.execute(_lasts)}
 
     def spec(self, name: str) -> str:
         with self._errors(), self._reading() as connection:
@@ -233,8 +255,10 @@ class SQLStorage(Storage):
 
     @contextmanager
     def writing(self, name: str, by: str = "") -> Iterator[Writer]:
+        began = time.perf_counter()
         with self._errors(), self._transaction() as connection:
             study = self._claim(connection, name)
+            self.on_wait(time.perf_counter() - began)
             yield _SQLWriter(connection, name, study.id, study.log, by)
 
     def _claim(self, connection: sa.Connection, name: str) -> Any:
@@ -280,6 +304,12 @@ class SQLStorage(Storage):
         with self._errors(), self._reading() as connection:
             row = connection.execute(_latest, {"study": self._found(connection, name).id}).first()
         return None if row is None else (int(row.number), bytes(row.data))
+
+    def answer(self, owner: str, key: str) -> Answer | None:
+        query = sa.select(answers).where(answers.c.owner == owner, answers.c.key == key)
+        with self._errors(), self._reading() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else Answer(**row._mapping)
 
     def now(self) -> float:
         if self.sqlite:
@@ -341,6 +371,8 @@ class SQLStorage(Storage):
             yield
         except IntegrityError:
             raise
+        except UnicodeDecodeError as problem:  # SQLite quotes what is damaged, and Python cannot read the quotation
+            raise StorageUnavailable(f"storage {self.shown} is malformed. Run: paretoscout db check") from problem
         except (DatabaseError, sa.exc.TimeoutError, sqlite3.DatabaseError) as problem:
             why = str(getattr(problem, "orig", None) or problem).strip()
             hint = ". Run: paretoscout db check" if "malformed" in why else ""
@@ -415,6 +447,7 @@ before_fork(_close_all)
 class _SQLWriter(Writer):
     def __init__(self, connection: sa.Connection, name: str, study: int, log: str, by: str) -> None:
         self.connection, self.name, self.study, self.log, self.by = connection, name, study, log, by
+        self.appended: list[Event] = []
         self._end = _head(connection, study, log, None)
 
     def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
@@ -438,6 +471,7 @@ class _SQLWriter(Writer):
             rows.append({"study": self.study, **row, "mark": mark_of_event(self.log, *said)})
         if rows:
             self.connection.execute(_insert, rows)
+            self.appended += events_
             self._end = Head(self.log, rows[-1]["number"], rows[-1]["mark"])
             self.connection.execute(_set_head, {"of": self.study, "last": self._end.last, "mark": self._end.mark})
 
@@ -452,6 +486,14 @@ class _SQLWriter(Writer):
         )
         oldest = min(self.connection.scalars(kept))
         self.connection.execute(snapshots.delete().where(snapshots.c.study == self.study, snapshots.c.number < oldest))
+
+    def keep(self, answer: Answer) -> None:
+        old = answers.c.at < answer.at - ANSWERS_KEPT
+        self.connection.execute(answers.delete().where(old))
+        try:
+            self.connection.execute(answers.insert(), vars(answer))
+        except IntegrityError:
+            raise Conflict(f"there is an answer to the key {answer.key!r} already") from None
 
 
 def _head(connection: sa.Connection, study: int, log: str, number: int | None) -> Head:

@@ -7,11 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from ..errors import Conflict, InvalidInput, ParetoscoutError
-from ..storage import Event, Head, Storage, Writer
+from ..storage import Answer, Event, Head, Storage, Writer
 from ..storage.forks import inside
 from .replica import OUTCOMES, History, Replica
 from .spec import StudySpec
@@ -20,6 +21,32 @@ from .spec import StudySpec
 #: is about what a database writes to keep an event.
 SNAPSHOT_EVENTS = 1000
 SNAPSHOT_BYTES_PER_EVENT = 4000
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What is answered to a request, and kept together with what the request did, if it came with a key.
+
+    owner, key, digest: as in `Answer`; key None: nothing is kept. answer: makes the answer of the events that were
+    appended; None: what was asked for was not done, and nothing is kept.
+    """
+
+    owner: str
+    key: str | None
+    digest: str
+    answer: Callable[[list[Event]], str | None]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """On whose behalf something is done, where it is not whoever opened the study: by a server.
+
+    may_tell: whether the outcome of a trial may be told, by who asked for it; None: of every trial.
+    """
+
+    worker: str
+    may_tell: Callable[[str], bool] | None = None
+    receipt: Receipt | None = None
 
 
 class StudyLog:
@@ -33,13 +60,37 @@ class StudyLog:
         self.spec = StudySpec.of_text(storage.spec(name), name)
         self.identity = storage.head(name).log
         self._lock = threading.RLock()
+        self._calls = threading.local()  # who calls, in this thread
         self._replica: Replica | None = None
         self._mark = ""  # of the last event that the replica has seen
         self._snapshot_size = 0  # of the last one that was seen
 
     @property
+    def seen(self) -> int:
+        """How many events the state here is of; 0 while there is none."""
+        replica = self._replica
+        return 0 if replica is None else replica.number + 1
+
+    @contextmanager
+    def acting(self, caller: Caller) -> Iterator[None]:
+        """Do what follows on behalf of somebody."""
+        before = self.caller
+        self._calls.caller = caller
+        try:
+            yield
+        finally:
+            self._calls.caller = before
+
+    @property
+    def caller(self) -> Caller | None:
+        """On whose behalf this thread acts; None: its own."""
+        return getattr(self._calls, "caller", None)
+
+    @property
     def worker(self) -> str:
         """Who asks and tells here, as it is kept with each event."""
+        if self.caller is not None:
+            return self.caller.worker
         return f"{socket.gethostname()}:{os.getpid()}"[-200:] if self._worker is None else self._worker
 
     @contextmanager
@@ -65,12 +116,20 @@ class StudyLog:
                     before = replica.number
                     yield writer, replica
                     self._mark = writer.head().mark
+                    self._keep_answer(writer)
             except BaseException as problem:
                 # what is refused is refused before anything changes; after anything else (Ctrl-C, a full disk) the
                 # replica may be ahead of what was kept, or torn
                 if not isinstance(problem, ParetoscoutError) or (replica is not None and replica.number != before):
                     self._replica = None
                 raise
+
+    def _keep_answer(self, writer: Writer) -> None:
+        """Keep the answer to what was done, if whoever asked for it sent a key."""
+        receipt = None if self.caller is None else self.caller.receipt
+        answer = None if receipt is None else receipt.answer(writer.appended)
+        if receipt is not None and receipt.key is not None and answer is not None:
+            writer.keep(Answer(receipt.owner, receipt.key, receipt.digest, answer, self.clock()))
 
     def copy(self) -> Replica:
         """Return the state after the last event there is, for what takes a while."""

@@ -60,7 +60,7 @@ def run(
 
 def _next(study: Study, waiting: bool) -> Trial | None:
     """Return the next trial; None: there is nothing to ask, or not before others are told."""
-    if study.done or study.exhausted or study.stuck:
+    if study.finished:
         return None
     try:
         return study.ask()

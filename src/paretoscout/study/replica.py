@@ -14,6 +14,7 @@ trial stays open |
 | give-up | the trial is void; or, where the study says what silence means, that is its outcome |
 | data | outcomes that nobody asked for, all or part of a table; they count in their turn, once the table is whole |
 | arms | arms are added or withdrawn: every arm is judged again |
+| note | somebody wrote something about the study, or about a trial: no verdict hangs on it |
 
 Outcomes count in the order in which they were asked for, whatever the order in which they are told: fast ones may be
 those of one kind, and no proof allows that these come first. `order="told"` is for those who know better. An algorithm
@@ -86,6 +87,7 @@ class Lease:
     at: float  # when it was asked
     over: bool = False  # its question may be asked again, but an outcome still counts
     position: int | None = None  # of its block in the walk, or the number of its round; None: there are no blocks
+    by: str = ""  # who asked
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,8 @@ class Replica:
     late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
     rows: int  # outcomes that count
+    note: str
+    tags: list[str]
     partial: int  # outcomes in which a metric is missing
     round: int  # the last one that was begun
     look: int  # the event after which what was measured was last to be examined, see `diagnostics`
@@ -143,6 +147,7 @@ class Replica:
         self.looks: list[list[int]] = []  # additions after looking: which they were, and their events
         self.withdrawn: dict[int, Withdrawal] = {}
         self.open: OrderedDict[int, Lease] = OrderedDict()  # trials that are neither told nor void, by number
+        self.note, self.tags = "", []  # what somebody wrote about the study
         self.parts: dict[int, list[float | None]] = {}  # what was told of open trials of which more is to come
         self.waiting: dict[int, Outcomes] = {}  # what was measured and waits for trials asked before it, by number
         self.certain = False  # all is measured, and was judged by that
@@ -621,10 +626,13 @@ class Replica:
 
     # Events
 
-    def ask(self, at: float, chosen: int | None = None) -> Event:
-        """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already."""
+    def ask(self, at: float, chosen: int | None = None, by: str = "") -> Event:
+        """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already.
+
+        by: who asks.
+        """
         if chosen is not None:
-            return self._asked(at, chosen, self._question_on(chosen), chosen=True)
+            return self._asked(at, chosen, self._question_on(chosen), by=by, chosen=True)
         again = next(iter(self.again), None)
         waited_for = self.blocks is not None and again is not None and not self.decided  # by blocks that come later
         # people may act before the algorithm has its own
@@ -641,16 +649,16 @@ class Replica:
                 raise NothingToAsk("all that is left is being measured: tell the outcomes of open trials first")
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
-            return self._asked(at, arm, self._question_on(arm))
+            return self._asked(at, arm, self._question_on(arm), by=by)
         if again is not None:
             del self.again[again]
         question = self.session.ask() if again is None else self.session.open[again]
-        return self._asked(at, int(self.seated[question.arm]), question.number, again=again is not None)
+        return self._asked(at, int(self.seated[question.arm]), question.number, by=by, again=again is not None)
 
-    def ask_round(self, at: float, arms: Sequence[int]) -> list[Event]:
+    def ask_round(self, at: float, arms: Sequence[int], by: str = "") -> list[Event]:
         """Begin the next round with these arms and return the events of it; they are applied already."""
         number = str(self.round + 1)
-        return [self._asked(at, arm, None, number) for arm in arms]
+        return [self._asked(at, arm, None, number, by=by) for arm in arms]
 
     def _question_on(self, arm: int) -> int | None:
         """Return a question of the session on a chosen arm, which only studies with blocks need: it names the block."""
@@ -664,7 +672,9 @@ class Replica:
         while self.cells and (arm, self.session.block_next(place)) in self.cells:
             self.session.ask_for(place)
 
-    def _asked(self, at: float, arm: int, question: int | None, block: str | None = None, **how: bool) -> Event:
+    def _asked(
+        self, at: float, arm: int, question: int | None, block: str | None = None, by: str = "", **how: bool
+    ) -> Event:
         self.number += 1
         self.asked += 1
         self._known = None
@@ -673,25 +683,25 @@ class Replica:
             self.round = max(self.round, position or 0)
         if self.blocks is not None and question is not None:
             position = int(self.session.open[question].ticket[0]) - 1
-        self.open[self.number] = lease = Lease(arm, question, at, position=position)
+        self.open[self.number] = lease = Lease(arm, question, at, position=position, by=by)
         self._set_deadline(self.number, lease)
         self.attempts[question] += 1
         body: dict[str, Any] = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
         if position is not None:
             body["block"] = self.block_called(position)
             self._pass_over(arm)
-        return Event(self.number, "ask", self.number, body, at)
+        return Event(self.number, "ask", self.number, body, at, by)
 
     def _follow(self, event: Event) -> None:
         """Ask what the log says was asked. That is what asking again gives, unless another version wrote it."""
         if self.in_rounds:
-            self._asked(event.at, self.index[event.body["arm"]], None, event.body["block"])
+            self._asked(event.at, self.index[event.body["arm"]], None, event.body["block"], event.by)
             return
         if event.body.get("chosen"):
-            self.ask(event.at, self.index[event.body["arm"]])
+            self.ask(event.at, self.index[event.body["arm"]], event.by)
             return
         try:
-            mine = None if self.done else self.ask(event.at)
+            mine = None if self.done else self.ask(event.at, by=event.by)
         except NotSupported:  # more measurements are of no use, by the rules of this version
             mine = None
         if mine is not None and (mine.number, mine.body) == (event.number, event.body):
@@ -706,7 +716,7 @@ class Replica:
             self.number, self.asked = self.number - 1, self.asked - 1
             if question is not None:
                 self.session.forget(question)
-        self._asked(event.at, self.index[event.body["arm"]], None, event.body.get("block"))
+        self._asked(event.at, self.index[event.body["arm"]], None, event.body.get("block"), event.by)
 
     def apply(self, event: Event, history: History) -> None:
         """Take in an event that was appended; changes of the arms look at the history."""
@@ -714,6 +724,11 @@ class Replica:
             raise UnreadableFile(f"event {self.number + 1} is missing: the next one is {event.number}")
         if event.kind == "ask":
             self._follow(event)
+            return
+        if event.kind == "note":
+            self.number = event.number
+            if event.trial is None:
+                self.note, self.tags = event.body["note"], list(event.body["tags"])
             return
         self.number, self._known = event.number, None
         self.session.hold(None)
@@ -1255,6 +1270,8 @@ class Replica:
             "open": [(number, *vars(lease).values()) for number, lease in self.open.items()],
             "waiting": [(number, *vars(outcomes).values()) for number, outcomes in self.waiting.items()],
             "parts": list(self.parts.items()),
+            "note": self.note,
+            "tags": self.tags,
             "certain": self.certain,
             "cells": [(*cell, *known) for cell, known in self.cells.items()],
             "cut": sorted(self.cut),
@@ -1287,6 +1304,7 @@ class Replica:
         replica.waiting = {number: Outcomes(*rest) for number, *rest in header["waiting"]}
         replica.parts = dict(map(tuple, header["parts"]))
         replica.certain = header.get("certain", False)
+        replica.note, replica.tags = header.get("note", ""), list(header.get("tags", ()))
         replica.cells = {(arm, block): (number, row) for arm, block, number, row in header.get("cells", ())}
         replica.cut, replica.rounds = set(header.get("cut", ())), list(header.get("rounds", ()))
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole

@@ -48,6 +48,7 @@ class OpenTrial(Trial):
 
     asked_at: float  # seconds since 1970, by the clock of the storage
     overdue: bool  # its lease is over: its question may be asked again, but an outcome still counts
+    by: str = ""  # who asked
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ class Standing:
 
     name: str
     title: str  # the question that the study answers
+    note: str  # what somebody wrote about it
+    tags: tuple[str, ...]
     event: int  # number of the last event; -1: there is none yet
     done: bool  # whether every option has its verdict, and keeps its limits if it is on the front
     table: VerdictTable  # the verdicts
@@ -178,6 +181,8 @@ class Standing:
             "version": VERSION,
             "name": self.name,
             "title": self.title or None,
+            "note": self.note or None,
+            "tags": list(self.tags),
             "event": self.event,
             "done": self.done,
             **self.counts,
@@ -191,6 +196,7 @@ class Standing:
                     **({} if trial.block is None else {"block": trial.block}),
                     "asked_at": trial.asked_at,
                     "overdue": trial.overdue,
+                    "by": trial.by or None,
                 }
                 for trial in self.open
             ],
@@ -221,6 +227,8 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
     return Standing(
         name=name,
         title=replica.spec.title,
+        note=replica.note,
+        tags=tuple(replica.tags),
         event=replica.number,
         done=replica.done,
         table=table,
@@ -232,7 +240,14 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
         budget=replica.spec.budget,
         spent=replica.spent,
         open=tuple(
-            OpenTrial(number, replica.arms[lease.arm], lease.at, lease.over, block=replica.block_called(lease.position))
+            OpenTrial(
+                number,
+                replica.arms[lease.arm],
+                lease.at,
+                lease.over,
+                lease.by,
+                block=replica.block_called(lease.position),
+            )
             for number, lease in replica.open.items()
         ),
         withdrawn=tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -14,7 +15,17 @@ from .. import checks
 from ..algorithms.contract import Settings
 from ..defaults import DELTA, STORAGE
 from ..diagnostics import Concern, examine
-from ..errors import Conflict, InvalidInput, NameTaken, NothingToAsk, NotSupported, UnknownName, UnreadableFile
+from ..errors import (
+    Conflict,
+    InvalidInput,
+    NameTaken,
+    NotAllowed,
+    NothingToAsk,
+    NotSupported,
+    SettingsDiffer,
+    UnknownName,
+    UnreadableFile,
+)
 from ..frames import Columns, frame_of
 from ..shown import counted
 from ..statement import Blocks, Eps, Metric, Statement
@@ -24,7 +35,7 @@ from .blocks import few_carry
 from .encoding import encode
 from .explanation import Explanation, explanation
 from .forecast import Remaining, remaining
-from .log import StudyLog, weight
+from .log import Caller, StudyLog, weight
 from .loop import Callback, Measure, run
 from .replica import KINDS, Replica
 from .rows import Row, Rows, as_array, completed
@@ -37,6 +48,10 @@ ROWS_PER_EVENT = 5000
 EXAMINED_EVENTS = 5_000
 #: So many trials are asked for at once, at most: others wait meanwhile.
 MOST_ASKED = 10_000
+#: What people may write about a study or a trial.
+LONGEST_NOTE, MOST_TAGS = 2_000, 20
+#: A trial, its outcome, and what is kept with it, see `remark`.
+Observation = tuple[Trial | int, Mapping[str, Any], Mapping[str, Any]]
 
 
 class Study:
@@ -185,7 +200,7 @@ class Study:
         self.spec = self.log.spec
         self._rows = Rows(self.spec)
         if spec is not None and (differ := spec.differs(self.spec)):
-            raise InvalidInput(
+            raise SettingsDiffer(
                 f"study {name!r} is there already, with other settings of {', '.join(differ)}: "
                 "choose another name, or load it by its name alone"
             )
@@ -233,6 +248,16 @@ class Study:
         return self.standing()._repr_html_()
 
     @property
+    def events_seen(self) -> int:
+        """How many events this object has followed so far."""
+        return self.log.seen
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory this object takes, in bytes."""
+        return len(self.log.copy().dump())
+
+    @property
     def has_blocks(self) -> bool:
         """Whether options are compared on the same blocks; rounds are such."""
         return self.spec.asked.blocks is not None
@@ -270,7 +295,7 @@ class Study:
             try:
                 while len(events) < count and not (events and ((replica.done and chosen is None) or replica.exhausted)):
                     self._check_may_ask(replica, bool(events))
-                    events.append(replica.ask(now, chosen))
+                    events.append(replica.ask(now, chosen, self.log.worker))
             except NotSupported as problem:
                 if events and not isinstance(problem, NothingToAsk):
                     raise
@@ -302,35 +327,55 @@ class Study:
             chosen = [self._chosen(replica, arm) for arm in arm_names(arms)]
             if self.spec.budget is not None:
                 chosen = chosen[: self.spec.budget - replica.spent]
-            events = replica.ask_round(now, chosen)
+            events = replica.ask_round(now, chosen, self.log.worker)
             writer.append(events)
             self.log.settle(writer, replica, before)
         return [Trial(event.number, event.body["arm"], block=event.body["block"]) for event in events]
 
-    def tell(self, trial: Trial | int, values: Mapping[str, Any]) -> None:
+    def tell(self, trial: Trial | int, values: Mapping[str, Any], *, note: str = "", tags: Sequence[str] = ()) -> None:
         """Take in the outcome of a trial: a number for each metric; None for one that was not measured.
 
         What is left out is told later, and the trial stays open until then. Where the goal is "practical", `Below(6.9)`
         is a value too small to be measured: at most so large. The same outcome again changes nothing; another one for
         the same trial is an error, and so is a trial that was never asked. The outcome of a trial that failed, or was
-        given up, is kept, but is no evidence.
+        given up, is kept, but is no evidence. note, tags: kept with it, for people to read.
         """
-        self.tell_many([(trial, values)])
+        self.tell_many([(trial, values, remark(f"trial {_number(trial)}", note, tags))])
 
-    def tell_many(self, outcomes: Iterable[tuple[Trial | int, Mapping[str, Any]]]) -> None:
-        """Take in the outcomes of several trials, all of them or, if one is wrong, none; each as in `tell`."""
-        rows: dict[int, tuple[Row, list[str], list[str]]] = {}
-        for trial, values in outcomes:
+    def tell_many(self, outcomes: Iterable[tuple[Trial | int, Mapping[str, Any]] | Observation]) -> int:
+        """Take in the outcomes of several trials, all of them or, if one is wrong, none; each as in `tell`.
+
+        Return how many were new.
+        """
+        rows: dict[int, tuple[Row, list[str], list[str], dict[str, Any]]] = {}
+        for trial, values, *noted in outcomes:
             number = _number(trial)
             row, below = self._rows.read(values, f"outcome of trial {number}")
-            if rows.setdefault(number, (row, list(values), below))[0] != row:
+            if rows.setdefault(number, (row, list(values), below, dict(*noted)))[0] != row:
                 raise Conflict(f"trial {number} must be told once, got it again with other values")
+        new = 0
         with self.log.writing() as (writer, replica):
             self.log.expire(writer, replica)
-            for number, (row, given, below) in rows.items():
+            for number, (row, given, below, noted_) in rows.items():
                 event = self._told(replica, number, row, given, below=below)
                 if event is not None:
+                    event.body.update(noted_)
                     self.log.append(writer, replica, event)
+                    new += 1
+        return new
+
+    def annotate(self, note: str = "", tags: Sequence[str] = (), trial: Trial | int | None = None) -> None:
+        """Write something about the study, or about a trial: a note and tags, in place of those there were."""
+        number = None if trial is None else _number(trial)
+        body = {"note": "", "tags": [], **remark("a study" if number is None else f"trial {number}", note, tags)}
+        with self.log.writing() as (writer, replica):
+            if number is not None:
+                self._asked_of(number)
+            self.log.append(writer, replica, self.log.event(replica, "note", number, body))
+
+    def acting(self, caller: Caller) -> AbstractContextManager[None]:
+        """Do what this thread does meanwhile on behalf of somebody: a server does so for its callers."""
+        return self.log.acting(caller)
 
     def run(
         self,
@@ -365,6 +410,7 @@ class Study:
         number = _number(trial)
         with self.log.writing() as (writer, replica):
             self.log.expire(writer, replica)
+            self._check_may_tell(replica, number)
             if number in replica.open:
                 body = {"reason": str(reason), **({"cut": True} if cut else {})}
                 self.log.append(writer, replica, self.log.event(replica, "fail", number, body))
@@ -521,6 +567,12 @@ class Study:
         """Whether something is undecided, and more measurements are of no use."""
         with self.log.reading() as replica:
             return replica.stuck
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to ask for: all is decided, the budget is spent, or more is of no use."""
+        with self.log.reading() as replica:
+            return replica.done or replica.exhausted or replica.stuck
 
     def bearing(self) -> list[str]:
         """Return the options whose measurements tell most of what is undecided: of practical verdicts, else none."""
@@ -775,6 +827,7 @@ class Study:
         below: Sequence[str] = (),
     ) -> Event | None:
         """Return the event of a tell; None: it was told before, with the same values. What is not given is to come."""
+        self._check_may_tell(replica, number)
         lease = replica.open.get(number)
         arm = replica.arms[lease.arm] if lease else str(self._asked_of(number, where)["arm"])
         told = replica.parts.get(number)
@@ -799,6 +852,15 @@ class Study:
         if below:
             body["below"] = list(below)
         return self.log.event(replica, "tell", number, body)
+
+    def _check_may_tell(self, replica: Replica, number: int) -> None:
+        """Refuse the outcome of a trial that somebody else asked for, unless whoever tells it may tell all."""
+        caller = self.log.caller
+        if caller is None or caller.may_tell is None:
+            return
+        lease = replica.open.get(number)
+        if not caller.may_tell(lease.by if lease else self.log.of_trial(number)[0].by):
+            raise NotAllowed(f"trial {number} was asked for by somebody else: only they may tell it, or a wider scope")
 
     def _tells(self, number: int) -> list[Event]:
         """Return the events that told a trial."""
@@ -852,6 +914,20 @@ class Study:
 
 def _if_whole(number: float) -> Any:
     return int(number) if number == int(number) else number
+
+
+def remark(of: str, note: Any, tags: Any) -> dict[str, Any]:
+    """Return what somebody wrote about something, checked, as it is kept: nothing, where nothing was written.
+
+    >>> remark("a study", "warm-up", ["pilot"]), remark("a study", "", [])
+    ({'note': 'warm-up', 'tags': ['pilot']}, {})
+    """
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE:
+        raise InvalidInput(f"note of {of} must be a text of at most {LONGEST_NOTE:,} letters, got {checks.got(note)}")
+    if isinstance(tags, str) or not isinstance(tags, Sequence) or len(tags) > MOST_TAGS:
+        raise InvalidInput(f"tags of {of} must be a list of at most {MOST_TAGS} texts, got {checks.got(tags)}")
+    named = list(dict.fromkeys(checks.name(f"tag of {of}", tag) for tag in tags))
+    return {**({"note": note} if note else {}), **({"tags": named} if named else {})}
 
 
 def _number(trial: Trial | int) -> int:

@@ -1,0 +1,129 @@
+"""`paretoscout serve` and `token`: a server of studies, and who may use it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput, MissingExtra
+from ..shown import line
+from .conventions import seconds
+from .options import JSON_HELP, storage_option
+
+if TYPE_CHECKING:
+    from ..service.tokens import Token, Tokens
+
+SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
+MEGABYTE = 2**20
+
+
+@click.command(short_help="Serve studies to a team: an API, and a page to watch.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
+@click.option("--memory", default="512MB", show_default=True, metavar="SIZE", help="For open studies, each process.")
+@click.option("--https", is_flag=True, help="A proxy in front speaks HTTPS: cookies say so.")
+@click.option("--name-of-server", "names", multiple=True, metavar="NAME", help="A name it may be called by.")
+@storage_option
+def serve(host: str, port: int, workers: int, memory: str, https: bool, names: tuple[str, ...], storage: str) -> None:
+    """Serve the studies of a storage: an API under /v1, and pages for people.
+
+    \b
+    paretoscout serve
+    paretoscout token create --scope admin
+    paretoscout serve --host 0.0.0.0 --storage postgresql://USER@HOST/DATABASE --workers 2
+
+    Without tokens it serves this machine only. docs/service.md is the guide.
+    """  # noqa: D301 - click wants the character itself
+    try:
+        from ..service.settings import ServerSettings
+        from ..service.start import serve as run
+    except ImportError:
+        raise MissingExtra("a server", "serve") from None
+    settings = ServerSettings(storage, host, port, workers, _bytes(memory), https, names)
+    if not settings.loopback and not _tokens(storage).any_valid():
+        raise InvalidInput(
+            f"--host must be 127.0.0.1 while there are no tokens, got {host}: anybody could use it. Make one: "
+            "paretoscout token create --scope admin"
+        )
+    run(settings, lambda address: click.echo(f"serving {line(storage)} at {address}  (Ctrl-C ends it)", err=True))
+
+
+def _bytes(text: str) -> int:
+    found = SIZE.fullmatch(text.strip())
+    if found is None:
+        raise InvalidInput(f"--memory must be a size such as 512MB or 2GB, got {text!r}")
+    return int(found[1]) * MEGABYTE * (1024 if found[2] == "GB" else 1)
+
+
+@click.group(short_help="Make, list and revoke tokens of a server.")
+def token() -> None:
+    """Make, list and revoke tokens: who may do what on a server. They are kept with the studies."""
+
+
+@token.command()
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "tell", "write", "admin"]),
+    required=True,
+    help="read: look; tell: also ask and tell own trials; write: also make studies, tell all; admin: also delete.",
+)
+@click.option("--study", metavar="NAME", help="Only for this one. [default: for all]")
+@click.option("--expires", metavar="TIME", help="Ends after that time, e.g. 30d. [default: never]")
+@click.option("--note", default="", metavar="TEXT", help="For whom it is.")
+@storage_option
+def create(scope: str, study: str | None, expires: str | None, note: str, storage: str) -> None:
+    """Make a token. It is shown this once: only what it is checked against is kept."""
+    text = _tokens(storage).create(scope, study, None if expires is None else seconds("--expires", expires), note)
+    click.echo(text)
+
+
+@token.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@storage_option
+def list_(as_json: bool, storage: str) -> None:
+    """List the tokens: their names, not what they are made of."""
+    tokens = _tokens(storage)
+    now, found = tokens.storage.now(), tokens.all()
+    if as_json:
+        click.echo(json.dumps([vars(each) | {"valid": each.valid(now)} for each in found], indent=2))
+        return
+    for each in found:
+        click.echo(line(_described(each, now)))
+
+
+def _described(token: Token, now: float) -> str:
+    parts: list[Any] = [token.id, token.scope, f"study {token.study}" if token.study else "all studies"]
+    if token.revoked_at is not None:
+        parts.append(f"revoked {_day(token.revoked_at)}")
+    elif token.ends_at is not None:
+        parts.append(f"{'ended' if token.ends_at <= now else 'until'} {_day(token.ends_at)}")
+    return "  ".join([*parts, *filter(None, [token.note])])
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+
+
+@token.command()
+@click.argument("name")
+@storage_option
+def revoke(name: str, storage: str) -> None:
+    """Let a token be of no use from now on; NAME is what `token list` shows first."""
+    _tokens(storage).revoke(name)
+    click.echo(line(f"revoked: {name}"))
+
+
+def _tokens(storage: str) -> Tokens:
+    from ..service.tokens import Tokens
+    from ..storage import storage_of
+    from ..storage.sql import SQLStorage
+
+    place = storage_of(storage)
+    if not isinstance(place, SQLStorage):
+        raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
+    return Tokens(place)

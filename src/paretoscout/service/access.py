@@ -1,0 +1,165 @@
+"""Who calls, and what they may do."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from ..errors import NotAllowed
+from . import problems
+from .problems import Refused
+from .settings import ServerSettings, is_loopback
+from .tokens import SCOPES, Token, Tokens, Workers
+
+COOKIE = "paretoscout_token"
+#: Methods that change nothing.
+SAFE = ("GET", "HEAD", "OPTIONS")
+#: Whether there are tokens is looked up at most so often.
+LOOKED_SECONDS = 1.0
+FAILURE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who calls. token: its name, "" on a server without tokens. csrf: what a page sends with its forms."""
+
+    token: str
+    scope: str
+    study: str | None
+    worker: str
+    by_cookie: bool = False
+    csrf: str = ""
+
+    def allows(self, scope: str) -> bool:
+        """Whether they may do what a scope is for."""
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+    def may_see(self, study: str) -> bool:
+        """Whether a study is one of theirs."""
+        return self.study in (None, study)
+
+
+class Access:
+    """Finds out who calls."""
+
+    def __init__(self, settings: ServerSettings, tokens: Tokens) -> None:
+        self.settings, self.tokens, self.workers = settings, tokens, Workers(tokens)
+        self._failures: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
+        self._looked, self._needed = -LOOKED_SECONDS, True
+
+    @property
+    def needed(self) -> bool:
+        """Whether nobody gets in without a token: unless nobody but this machine can call, and there is none."""
+        if not self.settings.loopback:
+            return True
+        if time.monotonic() - self._looked >= LOOKED_SECONDS:
+            self._needed, self._looked = self.tokens.any_valid(), time.monotonic()
+        return self._needed
+
+    def who(self, request: Request, scope: str, study: str | None = None) -> Who:
+        """Return who calls, if they may do what the scope is for, to this study."""
+        who = self.caller(request)
+        if who.by_cookie and request.method not in SAFE:
+            self.check_csrf(who, request.headers.get("x-csrf-token", ""))
+        if not who.allows(scope):
+            raise NotAllowed(f"this needs a token with the scope {scope!r}, got one with {who.scope!r}")
+        if study is not None and not who.may_see(study):
+            raise NotAllowed(f"the token is for study {who.study!r} only")
+        return who
+
+    def caller(self, request: Request) -> Who:
+        """Return who calls."""
+        self._check_site(request)
+        sent = request.headers.get("authorization", "")
+        by_cookie = not sent
+        text = request.cookies.get(COOKIE, "") if by_cookie else sent.removeprefix("Bearer ").strip()
+        worker = self._worker(request)
+        if not text and not self.needed:
+            self._check_host(request)
+            return Who("", SCOPES[-1], None, worker or "local")
+        if not text:
+            raise Refused(problems.NO_TOKEN, "No token was sent.")
+        token = self.tokens.find(text)
+        if token is None:
+            self._note_failure(request)
+            raise Refused(problems.NO_TOKEN, "The token is wrong, has ended, or was revoked.")
+        return Who(token.id, token.scope, token.study, worker or token.id, by_cookie, csrf_of(text))
+
+    def sign_in(self, request: Request, text: str) -> Token:
+        """Return the token that somebody typed into the page."""
+        self._check_site(request)
+        token = self.tokens.find(text.strip())
+        if token is None:
+            self._note_failure(request)
+            raise Refused(problems.NO_TOKEN, "The token is wrong, has ended, or was revoked.")
+        return token
+
+    def check_csrf(self, who: Who, sent: str) -> None:
+        """Refuse a form or a call by cookie that does not come from a page of ours."""
+        if not hmac.compare_digest(who.csrf, sent):
+            raise Refused(problems.OTHER_SITE, "The request must carry what the page was given (X-CSRF-Token).")
+
+    def may_tell(self, who: Who, asked_by: str) -> bool:
+        """Whether somebody may tell the outcome of a trial, by who asked for it."""
+        return self.workers.token_of(asked_by) == who.token
+
+    def _worker(self, request: Request) -> str:
+        name = request.headers.get("x-worker", "")
+        if len(name) > self.settings.limits.name or not name.isprintable():
+            most = self.settings.limits.name
+            raise Refused(
+                problems.INVALID,
+                f"X-Worker must be one line of at most {most} letters",
+                "X-Worker",
+            )
+        return name.strip()
+
+    def _check_site(self, request: Request) -> None:
+        """Refuse what a page of another site sends in the name of whoever looks at it."""
+        if request.method in SAFE:
+            return
+        origin = request.headers.get("origin")
+        host = request.headers.get("host", "")
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") or (
+            origin is not None and urlsplit(origin).netloc != host
+        ):
+            raise Refused(problems.OTHER_SITE, "It was sent by a page of another site.")
+
+    def _check_host(self, request: Request) -> None:
+        """Refuse to be called by a name that is not ours: that of another site may lead here too."""
+        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        if not is_loopback(host) and host not in self.settings.names:
+            raise Refused(
+                problems.OTHER_SITE,
+                f"Without tokens the server answers to localhost only, got {host[:100]!r}: make a token "
+                "(paretoscout token create), or name it (--name-of-server)",
+            )
+
+    def _note_failure(self, request: Request) -> None:
+        """Count a wrong token. Right ones always get in: nobody can lock others out."""
+        address, now = request.client.host if request.client else "", time.monotonic()
+        with self._lock:
+            times = self._failures.setdefault(address, deque())
+            while times and now - times[0] > FAILURE_SECONDS:
+                times.popleft()
+            times.append(now)
+            if len(self._failures) > 10_000:  # whoever has so many addresses is not held up by counting them
+                self._failures.clear()
+            many = len(times) > self.settings.limits.failures
+            while len(times) > self.settings.limits.failures + 1:
+                times.popleft()
+        if many:
+            raise Refused(problems.MANY_FAILURES, f"More than {self.settings.limits.failures} within a minute.")
+
+
+def csrf_of(token: str) -> str:
+    """Return what a page sends with its forms: nobody else can know it, and it says nothing of the token."""
+    return hmac.new(sha256(token.encode()).digest(), b"csrf", "sha256").hexdigest()

@@ -1,0 +1,51 @@
+"""What the routes of a server work with."""
+
+from __future__ import annotations
+
+import threading
+
+from ..errors import Conflict, InvalidInput
+from ..storage import Answer, storage_of
+from ..storage.sql import SQLStorage
+from .access import Access, Who
+from .live import Live
+from .settings import ServerSettings
+from .studies import Key, OpenStudies
+from .telemetry import Telemetry
+from .tokens import Tokens
+
+
+class Service:
+    """Storage, tokens, open studies and numbers of one process."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        storage = storage_of(settings.storage)
+        if not isinstance(storage, SQLStorage):
+            raise InvalidInput("storage of a server must be a file or a database, got 'memory'")
+        self.settings, self.storage = settings, storage
+        self.telemetry = Telemetry()
+        storage.on_wait = self.telemetry.lock_waits.observe
+        self.tokens = Tokens(storage)
+        self.access = Access(settings, self.tokens)
+        self.studies = OpenStudies(storage, self.access, settings.memory)
+        self.live = Live(storage, settings.limits.streams)
+        self.ready = threading.Event()
+
+    def keep(self, name: str, who: Who, key: Key, text: str) -> None:
+        """Keep an answer to what is done already, and would be the same if it were done again."""
+        if key.key is None:
+            return
+        try:
+            with self.storage.writing(name, who.worker) as writer:
+                writer.keep(Answer(who.token, key.key, key.digest, text, self.storage.now()))
+        except Conflict:
+            pass  # the same request was faster, elsewhere
+
+    def metrics(self) -> bytes:
+        """Return all numbers, as Prometheus reads them."""
+        numbers = self.telemetry
+        numbers.studies.set(len(self.storage.names()))
+        numbers.loaded.set(len(self.studies))
+        numbers.open_trials.set(self.studies.open_trials())
+        numbers.streams.set(self.live.readers)
+        return numbers.text()

@@ -1,0 +1,66 @@
+"""What a server is told when it starts, and its limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a caller may ask for. What is beyond it is refused, and the answer says so."""
+
+    body: int = 8 * 2**20  # bytes of a request
+    seconds: float = 30.0  # in which a request must have arrived
+    batch: int = 10_000  # observations in one request, and trials in one ask
+    arms: int = 100_000
+    blocks: int = 100_000
+    open_trials: int = 100_000  # of one study
+    studies: int = 1_000  # that one token may have made, or that there are without tokens
+    name: int = 100  # letters of the name of a study, of a worker or of a key
+    streams: int = 200  # readers of live events, for each process
+    failures: int = 20  # wrong tokens from one address, in a minute
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """What a server is told when it starts."""
+
+    storage: str
+    host: str = "127.0.0.1"
+    port: int = 8765
+    workers: int = 1  # processes
+    memory: int = 512 * 2**20  # bytes for open studies, for each process
+    https: bool = False  # a proxy in front speaks HTTPS: cookies say so
+    names: tuple[str, ...] = ()  # by which the server may be called, beside its address
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+    def text(self) -> str:
+        """Return it as text, for the processes that the server starts."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_text(cls, text: str) -> ServerSettings:
+        """Return what `text` was called on."""
+        told = json.loads(text)
+        return cls(**{**told, "limits": Limits(**told["limits"]), "names": tuple(told["names"])})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is that of this machine alone.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,65 @@
+"""Starting and ending a server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from ..errors import InvalidInput
+from .app import VARIABLE
+from .settings import ServerSettings
+
+APPLICATION = "paretoscout.service.app:make_app"
+#: What was acknowledged is finished within so many seconds when the server is told to end.
+GRACE_SECONDS = 20
+
+
+def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
+    """Serve until told to end. started: is told the address, once it can be reached."""
+    os.environ[VARIABLE] = settings.text()
+    how: dict[str, Any] = {
+        "factory": True,
+        "host": settings.host,
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": GRACE_SECONDS,
+        "limit_concurrency": 1000,
+    }
+    bound = _bound(settings)
+    port = bound.getsockname()[1]
+    started(f"http://{_shown(settings.host)}:{port}")
+    if settings.workers == 1:
+        uvicorn.Server(uvicorn.Config(APPLICATION, port=port, **how)).run(sockets=[bound])
+        return
+    bound.close()  # the processes share one that uvicorn makes
+    with tempfile.TemporaryDirectory(prefix="paretoscout-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # they count together
+        uvicorn.run(APPLICATION, port=port, workers=settings.workers, **how)
+
+
+def _bound(settings: ServerSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.host, settings.port))
+    except OSError as problem:
+        bound.close()
+        raise InvalidInput(
+            f"--port must be one that is free on {settings.host}, got {settings.port}: {problem.strerror}"
+        ) from None
+    bound.listen(2048)
+    bound.set_inheritable(True)
+    return bound
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

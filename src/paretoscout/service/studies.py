@@ -1,0 +1,173 @@
+"""Open studies, within a memory limit, and requests that are done once however often they are sent."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import Conflict, ParetoscoutError, UnknownName
+from ..storage import Event
+from ..storage.sql import SQLStorage
+from ..study import Study
+from ..study.log import Caller, Receipt
+from . import problems
+from .access import Access, Who
+from .problems import Refused
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Key:
+    """What makes a request the same as another one: its key, if it has one, and a digest of what it says."""
+
+    key: str | None
+    digest: str
+
+
+@dataclass
+class _Open:
+    """A study that is open. Who reads has a replica of their own: a page never makes a writer wait."""
+
+    writer: Study
+    reader: Study
+    size: int = 0
+    events: int = 0
+
+
+class OpenStudies:
+    """Studies of one storage, loaded when they are needed; those not used for longest are let go."""
+
+    def __init__(self, storage: SQLStorage, access: Access, memory: int) -> None:
+        self.storage, self.access, self.memory = storage, access, memory
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Lock] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open_trials(self) -> int:
+        """Return how many trials are open, in the studies that are loaded here."""
+        with self._lock:
+            readers = [each.reader for each in self._open.values()]
+        total = 0
+        for reader in readers:
+            try:
+                total += len(reader.open)
+            except ParetoscoutError:
+                continue  # deleted meanwhile
+        return total
+
+    def read(self, name: str, look: Callable[[Study], T]) -> T:
+        """Return what somebody looks up in a study."""
+        return self._with(name, lambda each: look(each.reader))
+
+    def do(
+        self,
+        name: str,
+        who: Who,
+        key: Key,
+        act: Callable[[Study], Any],
+        answer: Callable[[Study, list[Event]], str | None],
+    ) -> tuple[str, bool]:
+        """Do something to a study, once for each key, and return the answer, and whether it is that of before."""
+        if (known := self.answered(who, key)) is not None:
+            return known, True
+        said: list[str] = []
+
+        def once(each: _Open) -> None:
+            def told(events: list[Event]) -> str | None:
+                text = answer(each.writer, events)
+                said[:] = [] if text is None else [text]
+                return text
+
+            with self.acting(each.writer, who, Receipt(who.token, key.key, key.digest, told)):
+                act(each.writer)
+
+        try:
+            self._with(name, once)
+        except Conflict:
+            if (known := self.answered(who, key)) is not None:  # the same request was faster, elsewhere
+                return known, True
+            raise
+        return said[0], False
+
+    @contextmanager
+    def acting(self, study: Study, who: Who, receipt: Receipt | None = None) -> Iterator[None]:
+        """Do something to a study on behalf of who calls."""
+        self.access.workers.claim(who.worker, who.token)
+        own = None if who.allows("write") else lambda by: self.access.may_tell(who, by)
+        with study.acting(Caller(who.worker, own, receipt)):
+            yield
+
+    def answered(self, who: Who, key: Key) -> str | None:
+        """Return what was answered to a request before, if it is the same; refuse another one with its key."""
+        if key.key is None:
+            return None
+        answer = self.storage.answer(who.token, key.key)
+        if answer is None:
+            return None
+        if answer.digest != key.digest:
+            raise Refused(problems.KEY_REUSED, f"Idempotency-Key {key.key!r} came with another request.")
+        return answer.text
+
+    def forget(self, name: str) -> None:
+        """Let a study go: it was deleted."""
+        with self._lock:
+            self._open.pop(name, None)
+
+    def _with(self, name: str, look: Callable[[_Open], T]) -> T:
+        each = self._get(name)
+        try:
+            result = look(each)
+        except UnknownName as unknown:
+            if unknown.kind == "study":
+                self.forget(name)
+            raise
+        except Conflict:
+            # it may have been deleted and made again: what is kept here is of the one that is gone
+            if self.storage.head(name).log == each.writer.log.identity:
+                raise
+            self.forget(name)
+            each = self._get(name)
+            result = look(each)
+        self._weigh(name, each)
+        return result
+
+    def _get(self, name: str) -> _Open:
+        with self._lock:
+            if name in self._open:
+                self._open.move_to_end(name)
+                return self._open[name]
+            loading = self._loading.setdefault(name, threading.Lock())
+        with loading:
+            with self._lock:
+                if name in self._open:
+                    return self._open[name]
+            try:
+                found = _Open(Study.load(name, self.storage), Study.load(name, self.storage))
+                with self._lock:
+                    self._open[name] = found
+                return found
+            finally:
+                with self._lock:
+                    self._loading.pop(name, None)
+
+    def _weigh(self, name: str, each: _Open) -> None:
+        """Find out how large a study is, when it has grown much, and let others go if there is too much."""
+        events = each.writer.events_seen + each.reader.events_seen
+        if events <= 2 * each.events + 100 and each.size:
+            return
+        each.size, each.events = each.writer.nbytes + each.reader.nbytes, events
+        with self._lock:
+            while sum(other.size for other in self._open.values()) > self.memory and len(self._open) > 1:
+                oldest = next(iter(self._open))
+                if oldest == name:
+                    self._open.move_to_end(name)
+                    continue
+                del self._open[oldest]
