@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from paretoscout.errors import Conflict, NameTaken, UnknownName
-from paretoscout.storage import Event, Storage
+from paretoscout.storage import Answer, Event, Listed, Storage
 
 SECONDS = 600.0  # more than enough for anything that does not wait, on any machine
 
@@ -228,6 +228,56 @@ class StorageContract:
             assert handles().latest_snapshot("study") == (number, data)
 
     # Time
+
+    def test_studies_are_listed_with_where_they_stand(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        storage.create("other", "{}")
+        append(storage, 3)
+        for each in (storage, handles()):
+            assert each.listed() == [Listed("study", "a spec", 2, 1.0), Listed("other", "{}", -1, None)]
+            assert each.lasts() == {"study": 2, "other": -1}
+
+    # Answers
+
+    def test_an_answer_is_kept_with_what_was_appended(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        answer = Answer("me", "key", "digest", '{"trials": []}', 5.0)
+        with storage.writing("study") as writer:
+            writer.append(events_from(0, 2))
+            assert [event.number for event in writer.appended] == [0, 1]
+            writer.keep(answer)
+        for each in (storage, handles()):
+            assert each.answer("me", "key") == answer
+            assert each.answer("you", "key") is None
+            assert each.answer("me", "other") is None
+
+    def test_an_answer_is_not_kept_where_an_error_cut_it_short(self, storage: Storage) -> None:
+        def cut_short() -> None:
+            with storage.writing("study") as writer:
+                writer.append(events_from(0))
+                writer.keep(Answer("me", "key", "digest", "text"))
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            cut_short()
+        assert storage.answer("me", "key") is None
+        assert numbers(storage) == []
+
+    def test_a_key_has_one_answer_and_what_comes_with_another_is_not_kept(
+        self, storage: Storage, handles: Callable[[], Storage]
+    ) -> None:
+        with storage.writing("study") as writer:
+            writer.keep(Answer("me", "key", "digest", "first"))
+
+        def again() -> None:
+            with handles().writing("study") as writer:
+                writer.append(events_from(0))
+                writer.keep(Answer("me", "key", "digest", "second"))
+
+        with pytest.raises(Conflict, match="answer to the key 'key' already"):
+            again()
+        kept = storage.answer("me", "key")
+        assert kept is not None
+        assert kept.text == "first"
+        assert numbers(storage) == []
 
     def test_there_is_a_clock(self, storage: Storage) -> None:
         """The server of the tests runs on this machine: its clock is the same."""
