@@ -42,24 +42,40 @@ def broken(name: str, length: int = 28) -> str:
 class Sheet:
     """What is where. A name never touches another or a marker; it avoids boxes and staircase as well as it can."""
 
-    def __init__(self, axes: Axes, centres: Any, boxes: Any, reach: Any, steps: Any, taken: FloatArray) -> None:
-        """Take where the centres of the arms are, what is drawn around each, and how far its marker reaches, in points.
+    def __init__(self, frame: Any, centres: Any, boxes: Any, markers: Any, steps: Any, taken: Any, point: float) -> None:
+        """Take where things are, in pixels.
 
-        boxes, steps: rectangles, in data; those of arms, and those of the staircase. taken: rectangles in pixels.
+        frame: the rectangle in which names may be. centres: of the arms; boxes, markers: rectangles around each. steps:
+        rectangles of the staircase. taken: rectangles where no name may be. point: pixels of a point.
+        """
+        self.point, self.frame = point, np.asarray(frame, float)
+        self.centres, self.boxes = np.reshape(centres, (-1, 2)), np.reshape(boxes, (-1, 4))
+        self.markers, self.steps = np.reshape(markers, (-1, 4)), np.reshape(steps, (-1, 4))
+        self.taken = np.vstack([self.markers, np.reshape(taken, (-1, 4))])
+
+    @classmethod
+    def of_axes(cls, axes: Axes, centres: Any, boxes: Any, reach: Any, steps: Any, taken: FloatArray) -> Sheet:
+        """Return the sheet of a figure: where the centres of the arms are, what is drawn around each, in data.
+
+        reach: how far the marker of each arm reaches, in points. boxes, steps: corners. taken: rectangles in pixels.
         """
 
         def pixels(points: Any) -> FloatArray:
             return np.asarray(axes.transData.transform(np.reshape(points, (-1, 2))), dtype=float)
 
-        self.point = axes.figure.dpi / 72.0
-        self.frame = np.asarray(axes.get_window_extent().extents)
-        self.boxes = pixels(boxes).reshape(-1, 4)
-        self.centres = pixels(centres)
-        around = self.point * np.asarray(reach, float)[:, None]
-        self.markers = np.hstack([self.centres - around, self.centres + around])
-        self.taken = np.vstack([self.markers, taken])
+        point = axes.figure.dpi / 72.0
+        at = pixels(centres)
+        around = point * np.asarray(reach, float)[:, None]
         ends = pixels(steps).reshape(-1, 2, 2)
-        self.steps = np.hstack([ends.min(axis=1) - 1, ends.max(axis=1) + 1])
+        return cls(
+            frame=axes.get_window_extent().extents,
+            centres=at,
+            boxes=pixels(boxes).reshape(-1, 4),
+            markers=np.hstack([at - around, at + around]),
+            steps=np.hstack([ends.min(axis=1) - 1, ends.max(axis=1) + 1]),
+            taken=taken,
+            point=point,
+        )
 
     def place(self, k: int, size: FloatArray) -> tuple[tuple[float, float], bool] | None:
         """Return a place for the name of arm k, in points from its centre, and whether it needs a line to there."""

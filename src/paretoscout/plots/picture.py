@@ -315,7 +315,7 @@ def _name_arms(axes: Axes, data: FrontData, boxed: Sequence[bool], taken: Any) -
     reach = [6.0 if box.verdict == "front" else 4.0 for box in data.boxes]
     steps = np.stack([data.stairs[:-1], data.stairs[1:]], axis=1)
     bars = [bar for box, whole in zip(data.boxes, boxed, strict=True) if not whole for bar in _bars(data.axes, box)]
-    sheet = Sheet(axes, centres, corners, reach, np.vstack([steps, np.reshape(bars, (-1, 2, 2))]), taken)
+    sheet = Sheet.of_axes(axes, centres, corners, reach, np.vstack([steps, np.reshape(bars, (-1, 2, 2))]), taken)
     order = sorted(range(len(data.boxes)), key=lambda k: NAMED.index(data.boxes[k].verdict))
     unnamed = max(len(order) - MOST_NAMES, 0)
     for k in order[:MOST_NAMES]:

@@ -9,6 +9,7 @@
 | `replica.py` | the state of a study: a function of its settings and its log |
 | `guards.py`, `tally.py` | limits that options must keep, and what was measured of each |
 | `standing.py` | all that is known at one moment, as a value; its JSON is in `standing.schema.json` |
+| `details.py`, `history.py` | what a page shows besides; how the study came to where it is |
 | `loop.py` | measuring until all is decided |
 | `forecast.py`, `explanation.py` | what is still needed, and why an option has its verdict |
 | `analysis.py`, `encoding.py` | verdicts from a finished table; columns as contexts |

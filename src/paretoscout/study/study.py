@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -32,9 +33,11 @@ from ..statement import Blocks, Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..verdicts import VerdictTable
 from .blocks import few_carry
+from .details import Details
 from .encoding import encode
 from .explanation import Explanation, explanation
 from .forecast import Remaining, remaining
+from .history import History
 from .log import Caller, StudyLog, weight
 from .loop import Callback, Measure, run
 from .replica import KINDS, Replica
@@ -199,6 +202,8 @@ class Study:
         self.log = StudyLog(self.storage, name, clock, worker)
         self.spec = self.log.spec
         self._rows = Rows(self.spec)
+        self._history, self._history_mark = History(self.spec.arms), ""
+        self._history_lock = threading.Lock()
         if spec is not None and (differ := spec.differs(self.spec)):
             raise SettingsDiffer(
                 f"study {name!r} is there already, with other settings of {', '.join(differ)}: "
@@ -532,6 +537,22 @@ class Study:
             return standing_of(self.log.as_of(checks.whole("at of standing", at, least=-1)), self.name)
         with self.log.reading() as replica:
             return standing_of(replica, self.name, self._look(replica))
+
+    def details(self) -> Details:
+        """Return the standing with what a page shows beside it, from one moment, as a copy."""
+        with self.log.reading() as replica:
+            standing = standing_of(replica, self.name, self._look(replica))
+            return Details(standing, self.spec.lease, replica.stuck, replica.frozen())
+
+    def history(self) -> History:
+        """Return how it came to be so: what the log says, of which only what is new is read."""
+        with self._history_lock:
+            history = self._history
+            if history.last >= 0 and self.storage.head(self.name, history.last).mark != self._history_mark:
+                history = self._history = History(self.spec.arms)  # the log was cut since
+            history.follow(self.storage.events(self.name, history.last))
+            self._history_mark = self.storage.head(self.name, history.last).mark if history.last >= 0 else ""
+            return history.copy()
 
     def verdicts(self) -> VerdictTable:
         """Return what is known of each arm, with the guarantee, what it rests on, and what speaks against that."""
