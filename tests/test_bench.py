@@ -26,7 +26,7 @@ from conftest import PATIENCE, wait_for
 
 from paretoscout import __version__, plots
 from paretoscout.algorithms import Scout
-from paretoscout.bench import Campaign, Plan, Progress, options_of, page, report, source_of, variables_of
+from paretoscout.bench import Campaign, Plan, Progress, options_of, report, source_of, variables_of
 from paretoscout.bench.campaign import drift
 from paretoscout.bench.columns import DIGITS, EXACT_DIGITS, beside, rounded, stats_of
 from paretoscout.bench.made_up import MadeUp, made_up_bench, wrong_verdicts
@@ -818,7 +818,6 @@ def test_tables_of_numbers_have_no_dust(folder: Path) -> None:
 def test_a_title_is_shown_and_changes_nothing_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     titles: list[str] = []
     monkeypatch.setattr(plots, "front", lambda table, path, title, notes: titles.append(title))
-    monkeypatch.setattr(page, "picture", lambda *_: "")
     how = ["true", "false", "-m", "exit", "--runs", "2", "--warmup", "0"]
     plain = bench(*how, "--html", "plain.html")
     assert "<h1>Which of 2 commands is worth having, by exit?</h1>" in (folder / "plain.html").read_text()

@@ -24,6 +24,7 @@ from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
 from .datasets import datasets
 from .options import goal_option
+from .page import page
 from .plan import plan
 from .reproduce import reproduce
 from .serve import serve, token
@@ -45,8 +46,8 @@ USUAL = ("scout", "multi-pfi", "uniform")
 #: Headings of the list of commands. What is not named here comes under the last one.
 SECTIONS = {
     "Studies: measure your own options": (
-        *("bench", "plan", "create", "run", "ask", "tell", "import", "status", "front", "explain", "plot", "export"),
-        *("studies", "add-arm", "withdraw", "delete", "db", "serve", "token"),
+        *("bench", "plan", "create", "run", "ask", "tell", "import", "status", "front", "explain", "plot", "page"),
+        *("export", "studies", "add-arm", "withdraw", "delete", "db", "serve", "token"),
     ),
     "Tables of measurements": ("analyze", "demo", "compare", "problems", "datasets"),
     "Algorithms": (),
@@ -88,7 +89,7 @@ for _command in (
     *(study.create, loop.run, study.ask, study.tell, study.import_),
     *(standing.status, standing.front, standing.explain, standing.plot, standing.export, standing.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
-    *(bench, plan, audit, datasets, reproduce, serve, token),
+    *(bench, page, plan, audit, datasets, reproduce, serve, token),
 ):
     main.add_command(_command)
 

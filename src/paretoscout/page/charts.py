@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,9 +69,7 @@ def trade_off(view: View, choice: Choice, links: Links, selected: Option | None,
 def small_multiples(view: View, choice: Choice, links: Links, selected: Option | None) -> list[Markup]:
     """Draw all pairs of metrics, small."""
     width = choice.width if choice.width < 560 else (choice.width - 24) / 2
-    return [
-        _plane(view, x, y, width, 0.74 * width, links, selected, None, small=True) for x, y in pairs_of(view)
-    ]
+    return [_plane(view, x, y, width, 0.74 * width, links, selected, None, small=True) for x, y in pairs_of(view)]
 
 
 def _scales(data: FrontData, area: Area) -> tuple[Scale, Scale]:
@@ -113,8 +110,10 @@ def _plane(
         (x1, y1), (x2, y2) = at[selected.name], at[rival.name]
         parts.append(element("line", class_="link", x1=x1, y1=y1, x2=x2, y2=y2))
     if not small:
-        parts += _names(view, data, boxed, sx, sy, area)
-    parts += [_point(view, data.boxes[i], at[data.boxes[i].arm], links, selected, 0.78 if small else 1.0, few) for i in drawn]
+        parts += _names(view, data, boxed, sx, sy, area, 15.0 if links.choice.wall else 12.5)
+    parts += [
+        _point(view, data.boxes[i], at[data.boxes[i].arm], links, selected, 0.78 if small else 1.0, few) for i in drawn
+    ]
     label = f"{y} over {x}: {sentences.text_of(sentences.answer(view))}"
     return drawing(width, height, *parts, label=label, role="group", class_="plane")
 
@@ -143,13 +142,13 @@ def _axes(data: FrontData, sx: Scale, sy: Scale, area: Area, small: bool) -> Mar
     parts += [element("line", class_="grid", x1=area.left, x2=area.right, y1=sy(t), y2=sy(t)) for t in up]
     corner = f"M{shown(area.left)} {shown(area.top)}V{shown(area.bottom)}H{shown(area.right)}"
     parts.append(element("path", class_="rim", d=corner))
-    parts += [
-        element("text", tick_text(t, across), x=sx(t), y=area.bottom + 17, text_anchor="middle") for t in across
-    ]
+    parts += [element("text", tick_text(t, across), x=sx(t), y=area.bottom + 17, text_anchor="middle") for t in across]
     parts += [element("text", tick_text(t, up), x=area.left - 8, y=sy(t) + 4, text_anchor="end") for t in up]
     middle = (area.left + area.right) / 2, (area.top + area.bottom) / 2
     names = [_axis_name(axis, small, arrow) for axis, arrow in zip(data.axes, ("→", "→"), strict=True)]
-    parts.append(element("text", names[0], class_="t", x=middle[0], y=area.bottom + (34 if small else 40), text_anchor="middle"))
+    parts.append(
+        element("text", names[0], class_="t", x=middle[0], y=area.bottom + (34 if small else 40), text_anchor="middle")
+    )
     turned = f"rotate(-90 13 {shown(middle[1])})"
     parts.append(element("text", names[1], class_="t", x=13, y=middle[1], text_anchor="middle", transform=turned))
     return element("g", *parts, class_="axis", aria_hidden="true")
@@ -232,7 +231,9 @@ def _point(
     )
 
 
-def _names(view: View, data: FrontData, boxed: Sequence[bool], sx: Scale, sy: Scale, area: Area) -> list[Markup]:
+def _names(
+    view: View, data: FrontData, boxed: Sequence[bool], sx: Scale, sy: Scale, area: Area, letters: float
+) -> list[Markup]:
     """Write names where there is room, those of the front first."""
     if not data.boxes:
         return []
@@ -256,7 +257,7 @@ def _names(view: View, data: FrontData, boxed: Sequence[bool], sx: Scale, sy: Sc
     for i in places[:MOST_NAMED]:
         box = data.boxes[i]
         text = shortened(box.arm, LONGEST)
-        size = np.array([text_width(text, 12.5, box.verdict == "front") + 2, 14.0])
+        size = np.array([text_width(text, letters, box.verdict != "dominated") + 2, 1.15 * letters])
         found = sheet.place(i, size)
         if found is None:
             continue
@@ -265,10 +266,20 @@ def _names(view: View, data: FrontData, boxed: Sequence[bool], sx: Scale, sy: Sc
         k = view.table.place[box.arm]
         if lined:
             nearest = np.clip(centres[i], [left, top], [left + size[0], top + size[1]])
-            start = dict(x1=float(nearest[0]), y1=float(nearest[1]), x2=float(centres[i][0]), y2=float(centres[i][1]))
+            start = {
+                "x1": float(nearest[0]),
+                "y1": float(nearest[1]),
+                "x2": float(centres[i][0]),
+                "y2": float(centres[i][1]),
+            }
             parts.append(element("line", class_="lead o", data_k=k, **start))
-        name = element("text", text, class_=f"nm o {box.verdict}", data_k=k, x=float(left), y=float(top) + 11)
-        parts.append(name)
+        # type may be wider than it was taken for: it grows away from its mark
+        middle = left + size[0] / 2 - centres[i][0]
+        anchor, x = ("start", left) if middle > size[0] / 4 else ("middle", left + size[0] / 2)
+        if middle < -size[0] / 4:
+            anchor, x = "end", left + size[0]
+        look = {"class_": f"nm o {box.verdict}", "text_anchor": None if anchor == "start" else anchor}
+        parts.append(element("text", text, data_k=k, x=float(x), y=float(top) + 0.85 * letters, **look))
     return [element("g", *parts, aria_hidden="true")]
 
 
@@ -291,12 +302,22 @@ def _list(view: View, width: float, links: Links, selected: Option | None) -> Ma
         y = top + row * (place + 0.5)
         k = view.table.place[box.arm]
         text = shortened(box.arm, LONGEST)
-        marks.append(element("text", text, class_=f"nm o {box.verdict}", data_k=k, x=left - 12, y=y + 4, text_anchor="end"))
+        marks.append(
+            element("text", text, class_=f"nm o {box.verdict}", data_k=k, x=left - 12, y=y + 4, text_anchor="end")
+        )
         if box.known:
             ends = sorted((scale(box.low[0]), scale(box.high[0])))
             marks.append(
-                element("rect", class_=f"box o {box.verdict}", data_k=k, x=ends[0], y=y - 6, height=12,
-                        width=max(ends[1] - ends[0], 1.0), fill="url(#hatch)" if box.verdict == "undecided" else None)
+                element(
+                    "rect",
+                    class_=f"box o {box.verdict}",
+                    data_k=k,
+                    x=ends[0],
+                    y=y - 6,
+                    height=12,
+                    width=max(ends[1] - ends[0], 1.0),
+                    fill="url(#hatch)" if box.verdict == "undecided" else None,
+                )
             )
         marks.append(_point(view, box, (scale(box.centre[0]), y), links, selected, 0.9, True))
     label = f"{axis.metric.name} of each option: {sentences.text_of(sentences.answer(view))}"
@@ -315,7 +336,9 @@ def side_by_side(view: View, choice: Choice, links: Links, selected: Option | No
     shown_options = [option for option in view.order if all(_at(each) is not None for each in option.estimates)]
     shown_options = shown_options[:MOST_LINES]
     named = [option for option in shown_options if not view.many or option.verdict in ("front", "undecided")][:MANY]
-    right = min(max((text_width(shortened(option.name, 22), 12.5, True) for option in named), default=40.0) + 26, 0.34 * width)
+    right = min(
+        max((text_width(shortened(option.name, 22), 12.5, True) for option in named), default=40.0) + 26, 0.34 * width
+    )
     left, top, bottom = 46.0, 48.0, 48.0 + min(max(0.52 * width, 300.0), 420.0)
     step = (width - left - right) / max(len(axes) - 1, 1)
     xs = [left + step * place for place in range(len(axes))]
@@ -327,7 +350,16 @@ def side_by_side(view: View, choice: Choice, links: Links, selected: Option | No
         lines.append(_across(view, option, scales, xs, links, chosen))
     labels = _column_of_names(view, named, scales[-1], xs[-1], top, bottom)
     text = sentences.text_of(sentences.answer(view))
-    return drawing(width, bottom + 16, *parts, *lines, *labels, label=f"All metrics side by side: {text}", role="group", class_="plane")
+    return drawing(
+        width,
+        bottom + 16,
+        *parts,
+        *lines,
+        *labels,
+        label=f"All metrics side by side: {text}",
+        role="group",
+        class_="plane",
+    )
 
 
 def _at(known: object) -> float | None:
@@ -345,15 +377,38 @@ def _parallel_axis(axis: Axis, scale: Scale, x: float, top: float, bottom: float
     ticks = scale.ticks(5)
     most = max(int(step / 8), 8)
     parts = [element("line", class_="rim", x1=x, x2=x, y1=top - 6, y2=bottom)]
-    parts += [element("text", tick_text(t, ticks), x=x - 10, y=scale(t) + 4, text_anchor="end", class_="halo") for t in ticks]
+    parts += [
+        element("text", tick_text(t, ticks), x=x - 10, y=scale(t) + 4, text_anchor="end", class_="halo") for t in ticks
+    ]
     name = heading(shortened(axis.metric.name, most), axis.metric.unit)
     way = "higher" if axis.metric.direction == "max" else "lower"
-    parts.append(element("text", name, class_="t", x=x, y=16, text_anchor="middle" if x > 60 else "start", **({} if x > 60 else {"dx": "-40"})))
-    parts.append(element("text", f"{way} is better ↑", x=x, y=31, text_anchor="middle" if x > 60 else "start", **({} if x > 60 else {"dx": "-40"})))
+    parts.append(
+        element(
+            "text",
+            name,
+            class_="t",
+            x=x,
+            y=16,
+            text_anchor="middle" if x > 60 else "start",
+            **({} if x > 60 else {"dx": "-40"}),
+        )
+    )
+    parts.append(
+        element(
+            "text",
+            f"{way} is better ↑",
+            x=x,
+            y=31,
+            text_anchor="middle" if x > 60 else "start",
+            **({} if x > 60 else {"dx": "-40"}),
+        )
+    )
     return element("g", *parts, class_="axis", aria_hidden="true")
 
 
-def _across(view: View, option: Option, scales: Sequence[Scale], xs: Sequence[float], links: Links, chosen: bool) -> Markup:
+def _across(
+    view: View, option: Option, scales: Sequence[Scale], xs: Sequence[float], links: Links, chosen: bool
+) -> Markup:
     values = [_at(known) for known in option.estimates]
     at = [(x, scale(0.0 if value is None else value)) for x, scale, value in zip(xs, scales, values, strict=True)]
     quiet = view.many and option.verdict not in ("front", "undecided") and not chosen
@@ -379,7 +434,9 @@ def _across(view: View, option: Option, scales: Sequence[Scale], xs: Sequence[fl
     )
 
 
-def _column_of_names(view: View, named: Sequence[Option], scale: Scale, x: float, top: float, bottom: float) -> list[Markup]:
+def _column_of_names(
+    view: View, named: Sequence[Option], scale: Scale, x: float, top: float, bottom: float
+) -> list[Markup]:
     """Write names beside the last axis, none over another."""
     wanted = sorted(((scale(_at(option.estimates[-1]) or 0.0), option) for option in named), key=lambda each: each[0])
     room = min(15.0, (bottom - top + 12) / max(len(wanted), 1))
@@ -397,5 +454,3 @@ def _column_of_names(view: View, named: Sequence[Option], scale: Scale, x: float
         text = shortened(option.name, 22)
         parts.append(element("text", text, class_=f"nm o {option.verdict}", data_k=option.k, x=x + 20, y=at + 4))
     return [element("g", *parts, aria_hidden="true")]
-
-

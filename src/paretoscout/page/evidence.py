@@ -106,14 +106,15 @@ def _lines(view: View, option: Option, rival: Option) -> tuple[Line, ...]:
         found = sentences.beside(each, rival.name, option.name, eps)
         says = sentences.compared(each, view, column)
         said = [Span(option.name, option.verdict), Span(f" is {says}")]
-        picture = _interval(view, column, each, eps, found.look, f"{each.metric}: {option.name} is {says} than {rival.name}")
+        picture = _interval(
+            view, column, each, eps, found.look, f"{each.metric}: {option.name} is {says} than {rival.name}"
+        )
         lines.append(Line(each.metric, said, found.state, found.look, picture))
     return tuple(lines)
 
 
 def _interval(view: View, column: int, each: Difference, eps: float, look: str, label: str) -> Markup:
     """Draw the lead of the rival: estimate, interval, the band of what does not matter, zero."""
-    metric = view.metrics[column]
 
     def at(value: float) -> float:
         return math.log1p(max(value, -0.999999)) if each.relative else value
@@ -130,7 +131,9 @@ def _interval(view: View, column: int, each: Difference, eps: float, look: str, 
     if each.value is not None:
         left = scale(at(each.low)) if each.low is not None else 0.0
         right = scale(at(each.high)) if each.high is not None else WIDTH
-        parts.append(element("rect", class_=f"iv {look}", x=left, y=middle - 3.5, width=max(right - left, 1.5), height=7))
+        parts.append(
+            element("rect", class_=f"iv {look}", x=left, y=middle - 3.5, width=max(right - left, 1.5), height=7)
+        )
         parts.append(element("rect", class_="est-t", x=scale(at(each.value)) - 1.2, y=2.5, width=2.4, height=15))
         parts += _end_labels(view, column, each, left, right)
     return drawing(WIDTH, HEIGHT, *parts, label=f"{label}, {_range(each, view, column)}")
@@ -145,14 +148,19 @@ def _places(each: Difference) -> int:
 def _end_labels(view: View, column: int, each: Difference, left: float, right: float) -> list[Markup]:
     metric, places = view.metrics[column], _places(each)
     if each.low is not None and each.low == each.high:
-        return [element("text", words.signed(each.low, metric, places), class_="lab", x=left, y=33, text_anchor="middle")]
+        return [
+            element("text", words.signed(each.low, metric, places), class_="lab", x=left, y=33, text_anchor="middle")
+        ]
     said = [
         words.signed(each.low, metric, places) if each.low is not None else "no bound",
         words.signed(each.high, metric, places) if each.high is not None else "no bound",
     ]
     close = right - left < 7.0 * (len(said[0]) + len(said[1])) / 2 + 12  # the two would touch
     parts = []
-    for text, x, anchor in ((said[0], left, "end" if close else "middle"), (said[1], right, "start" if close else "middle")):
+    for text, x, anchor in (
+        (said[0], left, "end" if close else "middle"),
+        (said[1], right, "start" if close else "middle"),
+    ):
         half = 3.4 * len(text)
         x = min(max(x, 2 * half if anchor == "end" else half), WIDTH - (2 * half if anchor == "start" else half))
         parts.append(element("text", text, class_="lab", x=x, y=33, text_anchor=anchor))

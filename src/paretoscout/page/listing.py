@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
@@ -41,7 +41,7 @@ class Row:
     by: str = ""
     first: int = 0  # how many were undecided at first
     left: int = 0
-    spark: Markup = Markup("")
+    spark: Markup = field(default_factory=Markup)
     tags: tuple[str, ...] = ()
 
 

@@ -13,10 +13,12 @@ from . import sentences
 from .svg import Scale, drawing, element, linear_ticks, mark, ornament, shown, text_width, tick_text
 from .view import MANY, Option, View
 
-#: The size of a drawing that takes half of the page.
-WIDTH, HEIGHT = 560.0, 230.0
+#: The size of a drawing that takes half of the page; the width of one that takes a third.
+WIDTH, HEIGHT, STRIP = 560.0, 230.0, 380.0
 #: The forecast takes at most so many times the room of what was.
-MOST_AHEAD = 1.5
+MOST_AHEAD = 2.0
+#: How far beyond what was run the line of equal shares may be, to be drawn.
+FURTHEST = 2.5
 #: About so many dots are drawn for each metric.
 MOST_DOTS = 2000
 
@@ -65,7 +67,7 @@ def _reach(view: View) -> float:
     if ahead is None or not view.undecided or not math.isfinite(ahead.samples) or ahead.samples <= 0:
         return 0.0
     high = ahead.high if math.isfinite(ahead.high) else 2.0 * ahead.samples
-    return float(min(high, max(MOST_AHEAD * n, 1.05 * ahead.samples)))
+    return float(min(high, MOST_AHEAD * n))
 
 
 def _turns(view: View, area: Scale, up: Scale) -> list[Markup]:
@@ -85,12 +87,22 @@ def _turns(view: View, area: Scale, up: Scale) -> list[Markup]:
 def _fan(view: View, area: Scale, up: Scale, n: int) -> list[Markup]:
     ahead = view.remaining
     assert ahead is not None
-    x, y, ground = area(n), up(view.undecided), shown(up(0.0))
-    low, middle, high = (area(n + (end if math.isfinite(end) else math.inf)) for end in (ahead.low, ahead.samples, ahead.high))
+    x, y, room = area(n), up(view.undecided), area.high - n
+
+    def end(samples: float) -> tuple[float, float]:
+        """Return where a line to no undecided options ends: on the ground, or at the rim of the drawing."""
+        if samples <= room:
+            return area(n + samples), up(0.0)
+        left = view.undecided * (1.0 - room / samples) if math.isfinite(samples) else float(view.undecided)
+        return area.end, up(left)
+
+    low, middle, high = end(ahead.low), end(ahead.samples), end(ahead.high)
+    corner = [(area.end, up(0.0))] if high[1] < up(0.0) and low[1] == up(0.0) else []
+    fan = "L".join(f"{shown(a)} {shown(b)}" for a, b in ((x, y), high, *corner, low))
     near = x > area.end - 120
     return [
-        element("path", class_="fan", d=f"M{shown(x)} {shown(y)}L{shown(high)} {ground}H{shown(low)}Z"),
-        element("path", class_="fan-l", d=f"M{shown(x)} {shown(y)}L{shown(middle)} {ground}"),
+        element("path", class_="fan", d=f"M{fan}Z"),
+        element("path", class_="fan-l", d=f"M{shown(x)} {shown(y)}L{shown(middle[0])} {shown(middle[1])}"),
         element("line", class_="now", x1=x, x2=x, y1=14, y2=up(0.0)),
         element("text", f"now: {view.undecided:,} undecided", class_="lab i", x=x - 6, y=12, text_anchor="end")
         if x > 130
@@ -99,8 +111,8 @@ def _fan(view: View, area: Scale, up: Scale, n: int) -> list[Markup]:
             "text",
             f"about {about(ahead.samples)} more",
             class_="lab",
-            x=x - 8 if near else (x + middle) / 2 + 14,
-            y=max((y + up(0.0)) / 2 - 8, 30.0),
+            x=x - 8 if near else min((x + middle[0]) / 2 + 14, area.end - 96),
+            y=max((y + middle[1]) / 2 - 9, 30.0),
             text_anchor="end" if near else None,
         ),
     ]
@@ -123,7 +135,9 @@ def regret(view: View, width: float = WIDTH) -> Markup:
         element("path", class_="area", d=f"{line}V{shown(up(0.0))}H{shown(area(0.0))}Z"),
         element("line", class_="uni", x1=area(0.0), y1=up(0.0), x2=area(n), y2=up(even)),
         element("path", class_="step", d=line),
-        element("text", "all equally often", class_="lab", x=area(0.62 * n) - 8, y=up(0.62 * even) - 7, text_anchor="end"),
+        element(
+            "text", "all equally often", class_="lab", x=area(0.62 * n) - 8, y=up(0.62 * even) - 7, text_anchor="end"
+        ),
     ]
     label = f"Regret over runs: {total:,.3g} by now; {even:,.3g} if all were run equally often"
     return drawing(width, HEIGHT, *parts, label=label)
@@ -139,14 +153,18 @@ def shares(view: View, width: float = WIDTH) -> Markup:
     if ahead is not None and ahead.uniform is not None and math.isfinite(ahead.uniform):
         even = (sum(option.n for option in view.options) + ahead.uniform) / K
     left = min(max((text_width(shortened(option.name, 26), 12) for option in rows), default=40.0) + 14, 0.4 * width)
-    most = max([option.n for option in rows] + [even or 0.0, 1.0])
+    most = float(max([option.n for option in rows] + [1]))
+    beyond = even is not None and even > FURTHEST * most  # it would leave no room for what was
+    most = most if even is None or beyond else max(most, even)
     top, row = 24.0, 19.0
     bottom = top + row * len(rows)
     scale = Scale(0.0, float(most), left, width - 52)
     parts = []
     for place, option in enumerate(rows):
         y = top + row * place
-        parts.append(element("text", shortened(option.name, 26), class_="lab i", x=left - 8, y=y + 12, text_anchor="end"))
+        parts.append(
+            element("text", shortened(option.name, 26), class_="lab i", x=left - 8, y=y + 12, text_anchor="end")
+        )
         fill = "url(#hatch)" if option.verdict == "undecided" else None
         bar = max(scale(option.n) - left, 1.5)
         parts.append(element("rect", class_=f"rb {option.verdict}", x=left, y=y + 2, width=bar, height=11, fill=fill))
@@ -156,16 +174,17 @@ def shares(view: View, width: float = WIDTH) -> Markup:
         parts.append(element("text", others, class_="lab", x=left, y=bottom + 13))
         bottom += row
     if even is not None:
-        x = scale(even)
-        parts.append(element("line", class_="uni", x1=x, x2=x, y1=top - 5, y2=bottom))
-        text = f"all equally often: about {about(even)} each"
+        x = width - 8 if beyond else scale(even)
+        text = f"all equally often: about {about(even)} each{' →' if beyond else ''}"
+        if not beyond:
+            parts.append(element("line", class_="uni", x1=x, x2=x, y1=top - 5, y2=bottom))
         side = {"x": x, "text_anchor": "end"} if x > width / 2 else {"x": x, "text_anchor": "start"}
         parts.append(element("text", text, class_="lab i", y=top - 10, **side))
     said = ", ".join(f"{option.name} {option.n:,}" for option in rows[:12])
     return drawing(width, bottom + 8, *parts, label=f"Runs of each option: {said}")
 
 
-def strip(view: View, column: int, width: float = 380.0) -> Markup:
+def strip(view: View, column: int, width: float = STRIP) -> Markup:
     """Draw every run of each option as a dot, for one column; of many, some of them."""
     metric = view.details.columns[column]
     rows = list(view.order[:MANY]) + list(view.withdrawn[: max(0, MANY - len(view.order))])
@@ -189,7 +208,9 @@ def strip(view: View, column: int, width: float = 380.0) -> Markup:
     marks = []
     for place, option in enumerate(rows):
         y = top + row * (place + 0.5)
-        marks.append(element("text", shortened(option.name, 22), class_="lab i", x=left - 6, y=y + 4, text_anchor="end"))
+        marks.append(
+            element("text", shortened(option.name, 22), class_="lab i", x=left - 6, y=y + 4, text_anchor="end")
+        )
         path = "".join(f"M{shown(scale(value))} {shown(y)}h0" for value in dots[option.k] if value is not None)
         if path:
             marks.append(element("path", class_=f"dots {option.verdict}", d=path))

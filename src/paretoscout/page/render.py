@@ -120,7 +120,9 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
     title = f"{words.capital(sentences.state(view))} – {view.title}"
     if view.state == "empty":
         return _page("study.html", frame, title, **shared)
-    many = len(view.options) + len(view.withdrawn) > MANY
+    narrow = choice.width < 560  # a phone: one column
+    half, strip = (choice.width, choice.width) if narrow else (progress.WIDTH, progress.STRIP)
+    many = view.many
     shared |= {
         "answer": sentences.answer(view),
         "facts": sentences.facts(view),
@@ -130,10 +132,13 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
         "charts": _charts(view, choice, links, selected, rival),
         "evidence": _evidence(view, choice, links, selected, rival),
         "table": table(view, choice, links, selected),
-        "undecided": progress.undecided(view),
-        "shares": progress.shares(view),
-        "regret": progress.regret(view),
-        "strips": [(_heading(metric.name, metric.unit), progress.strip(view, column)) for column, metric in enumerate(view.details.columns)],
+        "undecided": progress.undecided(view, half),
+        "shares": progress.shares(view, half),
+        "regret": progress.regret(view, half),
+        "strips": [
+            (_heading(metric.name, metric.unit), progress.strip(view, column, strip))
+            for column, metric in enumerate(view.details.columns)
+        ],
         "promise": _promise(view),
         "rests": [words.capital(each) for each in view.standing.guarantee.assumptions],
         "guarantee": str(view.standing.guarantee),
@@ -177,14 +182,16 @@ def _tally(view: View, links: Links) -> list[dict[str, Any]]:
     return cells
 
 
-def _charts(
-    view: View, choice: Choice, links: Links, selected: Option | None, rival: Option | None
-) -> dict[str, Any]:
+def _charts(view: View, choice: Choice, links: Links, selected: Option | None, rival: Option | None) -> dict[str, Any]:
     """Return the drawings of the trade-off that are shown; in one file, all of them."""
     x, y = charts.axes_of(view, choice)
     several = len(view.metrics) > 2
     plane = choice.view == "plane" or links.alone
-    unmeasured = [option.name for option in view.options if any(each.value is None and not each.censored for each in option.estimates)]
+    unmeasured = [
+        option.name
+        for option in view.options
+        if any(each.value is None and not each.censored for each in option.estimates)
+    ]
     return {
         "x": x,
         "y": y,
@@ -223,14 +230,20 @@ def _promise(view: View) -> list[tuple[str, str]]:
     promised = view.standing.guarantee
     if promised.probability is None:
         return [("Nothing is promised", f"{words.capital(promised.why_not)}.")]
-    sure = "for certain" if promised.probability == 1.0 else f"with probability at least {100 * promised.probability:.10g}%"
+    sure = (
+        "for certain"
+        if promised.probability == 1.0
+        else f"with probability at least {100 * promised.probability:.10g}%"
+    )
     said = [("All at once", f"{words.capital(promised.promise)} {sure}: not each for itself, all of them together.")]
     tolerated = words.listed([f"{amount} of {metric}" for metric, amount in promised.tolerated])
     if tolerated:
         said.append(("What does not matter", f"Differences up to {tolerated}."))
     said.append((f"{MARKS['front']} front", f"{words.capital(PRACTICAL if view.standing.practical else PLAIN)}."))
     if view.standing.practical:
-        meaning = "The named option is better by more than eps in some metric, and as good, up to eps / 2, in the others."
+        meaning = (
+            "The named option is better by more than eps in some metric, and as good, up to eps / 2, in the others."
+        )
         said.append((f"{MARKS['dominated']} dominated", meaning))
         said.append((f"{MARKS['same']} same", "It differs from the named option by at most eps in every metric."))
     else:
@@ -301,4 +314,6 @@ def message_page(title: str, text: str, frame: Frame | None = None, link: tuple[
 
 def sign_in_page(frame: Frame, error: str = "", csrf: str = "", then: str = "") -> str:
     """Return the page to sign in. error: what was wrong before. then: where to go after that."""
-    return _page("sign_in.html", replace(frame, csrf=csrf or frame.csrf), "Sign in – paretoscout", error=error, then=then)
+    return _page(
+        "sign_in.html", replace(frame, csrf=csrf or frame.csrf), "Sign in – paretoscout", error=error, then=then
+    )

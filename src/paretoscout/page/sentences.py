@@ -70,7 +70,9 @@ def answer(view: View) -> Said:
     if tally["undecided"]:
         how_many = words.number(tally["undecided"], most)
         said.append(Span(" "))
-        said.append(Span(f"{words.capital(how_many)} {'is' if tally['undecided'] == 1 else 'are'} undecided", "undecided"))
+        said.append(
+            Span(f"{words.capital(how_many)} {'is' if tally['undecided'] == 1 else 'are'} undecided", "undecided")
+        )
         said.append(Span(f"{outlook(view)}."))
     return said
 
@@ -79,7 +81,10 @@ def _found(view: View, total: int, most: int) -> Said:
     front, open_ = view.named("front"), view.undecided > 0
     if not front:
         if open_ or view.tally["dominated"]:
-            return [Span("None", "strong"), Span(f" of {words.number(total, most)} options is on the front{' yet' if open_ else ''}.")]
+            return [
+                Span("None", "strong"),
+                Span(f" of {words.number(total, most)} options is on the front{' yet' if open_ else ''}."),
+            ]
         return [Span("No option keeps its limits", "strong"), Span(".")]
     what = "worth having"
     if open_ or not view.standing.practical:
@@ -102,9 +107,7 @@ def _found(view: View, total: int, most: int) -> Said:
 
 def _best(view: View, front: Sequence[str], column: int) -> str | None:
     sign = view.metrics[column].sign
-    known = [
-        (sign * value, name) for name in front if (value := view.place[name].estimates[column].value) is not None
-    ]
+    known = [(sign * value, name) for name in front if (value := view.place[name].estimates[column].value) is not None]
     return max(known)[1] if known else None
 
 
@@ -112,7 +115,8 @@ def _left(view: View) -> Said:
     said: Said = []
     for each in view.standing.withdrawn[:MOST_OUT]:
         said += [Span(" "), Span(each.option, "dominated", each.option)]
-        said.append(Span(f" is out: it {each.reason}." if each.kind == "guard" else f" was withdrawn ({each.reason})."))
+        out = f" is out: it {limit(each.reason)}." if each.kind == "guard" else f" was withdrawn ({each.reason})."
+        said.append(Span(out))
     more = len(view.standing.withdrawn) - MOST_OUT
     return [*said, Span(f" {more:,} more were withdrawn.")] if more > 0 else said
 
@@ -159,7 +163,9 @@ def facts(view: View) -> list[Fact]:
     ]
     if ahead is not None and left and math.isfinite(ahead.samples):
         low, high = about(ahead.low), about(ahead.high)
-        said.append(Fact("Still to run", f"about {about(ahead.samples)}", f"likely {low} to {high}" if low != high else ""))
+        said.append(
+            Fact("Still to run", f"about {about(ahead.samples)}", f"likely {low} to {high}" if low != high else "")
+        )
     elif ahead is not None and left:
         said.append(Fact("Still to run", "very many"))
     if ahead is not None and left and ahead.uniform is not None and math.isfinite(ahead.uniform):
@@ -172,7 +178,13 @@ def facts(view: View) -> list[Fact]:
         parts += [f"{len(gone) - broken:,} withdrawn"] if len(gone) > broken else []
         said.append(Fact("Left out", counted(len(gone), "option"), ", ".join(parts)))
     promised = view.standing.guarantee.probability
-    value = "not promised" if promised is None else "for certain" if promised == 1.0 else f"with {100 * promised:.10g}% probability"
+    value = (
+        "not promised"
+        if promised is None
+        else "for certain"
+        if promised == 1.0
+        else f"with {100 * promised:.10g}% probability"
+    )
     said.append(Fact("All verdicts right", value, "what that rests on", "#guarantee"))
     return said
 
@@ -181,7 +193,9 @@ def lede(view: View) -> str:
     """Say what is compared, by what, since when."""
     n = len(view.options) + len(view.standing.withdrawn)
     arrows = ", ".join(f"{metric.name}\u00a0{'↑' if metric.direction == 'max' else '↓'}" for metric in view.metrics)
-    limits = f"; {'limits' if len(view.guards) > 1 else 'limit'} {', '.join(map(limit, view.guards))}" if view.guards else ""
+    limits = (
+        f"; {'limits' if len(view.guards) > 1 else 'limit'} {', '.join(map(limit, view.guards))}" if view.guards else ""
+    )
     began = f" Started {words.day(view.history.began)}." if view.history.began is not None else ""
     return f"{counted(n, 'option')}, {counted(len(view.metrics), 'metric')}: {arrows}{limits}.{began}"
 
@@ -269,8 +283,6 @@ def beside(difference: Difference, rival: str, option: str, eps: float) -> Besid
         return Beside(True, "no", "equal")
     if low >= worst and high <= eps:
         return Beside(True, "no", "no difference that matters")
-    if low >= worst:
-        return Beside(True, "ok", f"{rival} as good")
     if high <= eps:
         return Beside(True, "ok", f"{option} as good")
     return Beside(False, "wait", "open")
@@ -326,7 +338,11 @@ def why(view: View, option: Option) -> Said:
     if option.verdict == "dominated":
         return _dominated(view, option, pair, who)
     if option.verdict == "same":
-        return [Span("It differs from "), who, Span(" by no more than does not matter, in any metric. One of them is enough.")]
+        return [
+            Span("It differs from "),
+            who,
+            Span(" by no more than does not matter, in any metric. One of them is enough."),
+        ]
     if option.verdict == "front":
         main = PRACTICAL if view.standing.practical else PLAIN
         return [Span(f"{words.capital(main)}. Nearest to that comes "), who, Span(".")]
@@ -345,7 +361,8 @@ def _open(view: View, pair: Pair, who: Span) -> Said:
     left = open_metrics(view, pair)
     ahead = [each.metric for each in pair.differences if each.value is not None and each.value > 0]
     if not left:
-        return [who, Span(" is its nearest rival: every metric is settled between them, but others are still open.")]
+        said = f" is its nearest rival. Between them it hangs on {_hinge(pair)}, and others may matter too."
+        return [who, Span(said)]
     if len(ahead) == len(pair.differences):
         return [who, Span(f" looks better in every metric, but in {words.listed(left)} that may still be chance.")]
     if not ahead:
@@ -367,19 +384,24 @@ def why_line(view: View, option: Option, close: bool = True) -> str:
     pair = view.pair(option.name, rival)
     if option.verdict == "front":
         return _nearest(view, pair)
-    left = open_metrics(view, pair)
-    return f"hangs on {words.listed(left)}" if left else ""
+    return f"hangs on {words.listed(open_metrics(view, pair) or [_hinge(pair)])}"
+
+
+def _certainty(each: Difference) -> float:
+    """Return how clear the lead of a rival is, beside its uncertainty."""
+    if each.value is None or each.low is None or each.high is None or each.high <= each.low:
+        return math.inf if each.value is None else math.copysign(math.inf, each.value)
+    return each.value / (each.high - each.low)
+
+
+def _hinge(pair: Pair) -> str:
+    """Return the metric in which the rival leads least clearly."""
+    return min(pair.differences, key=_certainty).metric
 
 
 def _nearest(view: View, pair: Pair) -> str:
     """Say who comes nearest to dominating an option, and where it falls short."""
-
-    def certainty(each: Difference) -> float:
-        if each.value is None or each.low is None or each.high is None or each.high <= each.low:
-            return math.inf if each.value is None else math.copysign(math.inf, each.value)
-        return each.value / (each.high - each.low)
-
-    place = min(range(len(pair.differences)), key=lambda column: certainty(pair.differences[column]))
+    place = min(range(len(pair.differences)), key=lambda column: _certainty(pair.differences[column]))
     each, metric = pair.differences[place], view.metrics[place]
     if each.value is None:
         return f"nearest is {pair.rival}"

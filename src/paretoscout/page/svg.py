@@ -83,8 +83,10 @@ def text_width(text: str, size: float = 12.5, bold: bool = False) -> float:
     >>> 60 < text_width("model-b flash") < 95
     True
     """
-    units = sum(0.31 if c in NARROW else 0.86 if c in WIDE else 0.66 if c.isupper() or ord(c) > 0x2E80 else USUAL for c in text)
-    return units * size * (1.06 if bold else 1.0)
+    units = sum(
+        0.31 if c in NARROW else 0.86 if c in WIDE else 0.66 if c.isupper() or ord(c) > 0x2E80 else USUAL for c in text
+    )
+    return 1.06 * units * size * (1.08 if bold else 1.0)
 
 
 @dataclass(frozen=True)

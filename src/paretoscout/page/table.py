@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ..plots.data import LOG_LINEAR, LOG_RELATIVE, spans
+from ..shown import MARKS
 from ..study.details import Limit
 from . import sentences, words
 from .choice import Choice
@@ -15,7 +16,6 @@ from .frame import Links
 from .progress import bar, bar_scale
 from .svg import Scale
 from .view import MANY, VERDICTS, WITHDRAWN, Estimate, Option, View
-from ..shown import MARKS
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,7 @@ def _row(
             _cell(_heading(metric.name, metric.unit), known, scale)
             for metric, known, scale in zip(view.metrics, option.estimates, scales, strict=True)
         ),
-        limits=tuple(
-            _limit(each, scale) for each, scale in zip(limits.get(option.k, ()), guard_scales, strict=False)
-        ),
+        limits=tuple(_limit(each, scale) for each, scale in zip(limits.get(option.k, ()), guard_scales, strict=False)),
         why="" if option.verdict == "withdrawn" else sentences.why_line(view, option, close),
         more=tuple(column.texts.get(option.name, "–") for column in view.report.columns),
         chosen=selected is not None and selected.k == option.k,

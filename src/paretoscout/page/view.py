@@ -235,9 +235,7 @@ class View:
             for option, event in zip(self.options, self.standing.since, strict=True)
             if event is not None
         ]
-        reached += [
-            (change.samples, change.option, "withdrawn") for change in self.history.changes if not change.added
-        ]
+        reached += [(change.samples, change.option, "withdrawn") for change in self.history.changes if not change.added]
         return sorted(reached)
 
     @cached_property
@@ -260,7 +258,7 @@ class View:
 
     @cached_property
     def regret(self) -> list[tuple[int, float]]:
-        """Regret after so many samples, by the estimates of now: by how much samples fell short of the front, summed."""
+        """Regret after so many samples: by how much they fell short of the front, summed, by the estimates of now."""
         if self.shortfalls is None:
             return []
         short = dict(zip(self.table.arms, self.shortfalls.tolist(), strict=True))

@@ -91,10 +91,10 @@ def of_difference(metric: Metric) -> str:
 
 
 def tolerance(metric: Metric) -> str:
-    """Return the difference that does not matter.
+    r"""Return the difference that does not matter.
 
     >>> tolerance(Metric("cost", "min", eps=0.5, unit="ct")), tolerance(Metric("time", "min", eps="2%"))
-    ('0.5\\u202fct', '2%')
+    ('0.5\u202fct', '2%')
     """
     if metric.relative:
         return f"{100 * math.expm1(metric.tolerance):.3g}%"

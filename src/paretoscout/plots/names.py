@@ -42,7 +42,9 @@ def broken(name: str, length: int = 28) -> str:
 class Sheet:
     """What is where. A name never touches another or a marker; it avoids boxes and staircase as well as it can."""
 
-    def __init__(self, frame: Any, centres: Any, boxes: Any, markers: Any, steps: Any, taken: Any, point: float) -> None:
+    def __init__(
+        self, frame: Any, centres: Any, boxes: Any, markers: Any, steps: Any, taken: Any, point: float
+    ) -> None:
         """Take where things are, in pixels.
 
         frame: the rectangle in which names may be. centres: of the arms; boxes, markers: rectangles around each. steps:

@@ -280,4 +280,3 @@ def undecided_over_samples(history: History, since: Sequence[int | None]) -> lis
         left += steps[samples]
         points.append((samples, max(left, 0)))
     return points
-

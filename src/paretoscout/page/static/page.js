@@ -74,10 +74,14 @@
       if (mine !== asked) return;
       swap(text, force);
       found();
-      if (push) { target.searchParams.delete("w"); target.hash = ""; history.pushState(null, "", target); }
+      if (push) {
+        target.searchParams.delete("w");
+        target.hash = "";
+        if (push === "quietly") history.replaceState(null, "", target); else history.pushState(null, "", target);
+      }
     } catch (problem) {
       if (mine !== asked) return;
-      if (push) location.assign(url);
+      if (push && push !== "quietly") location.assign(url);
       else lost();
     }
   }
@@ -204,7 +208,8 @@
   document.addEventListener("pointerover", (event) => {
     const point = pointed(event);
     const row = point ? null : event.target.closest && event.target.closest(".opts tbody tr[data-k]");
-    if (point) heat(point); else if (row) heat(row); else cool();
+    const named = point || row ? null : event.target.closest && event.target.closest(".names a, .tally a");
+    if (point) heat(point); else if (row) heat(row); else if (named) heat(named); else cool();
   });
   document.addEventListener("focusin", (event) => { const point = pointed(event); if (point && point.matches(":focus-visible")) heat(point); });
   document.addEventListener("focusout", (event) => { if (pointed(event)) cool(); });
@@ -309,7 +314,7 @@
     let turn = 0;
     setInterval(() => {
       const open = all(".tally a.undecided, .pt.undecided");
-      if (open.length) go(open[turn++ % open.length].getAttribute("href"), false, true);
+      if (open.length) go(open[turn++ % open.length].getAttribute("href"), "quietly", true);
     }, 20000);
   }
 
