@@ -21,6 +21,7 @@ from ..errors import ParetoscoutError
 from ..study import schema
 from . import api, bodies, live, problems, telemetry
 from .doors import Doors
+from .pages import add_pages, for_people, page_of_problem
 from .problems import Refused, of_error, of_validation, problem
 from .service import Service
 from .settings import ServerSettings
@@ -63,8 +64,6 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
     app.include_router(api.router)
     _add_events(app, service)
     _add_health(app, service)
-    from .pages import add_pages
-
     add_pages(app, service)
     _add_errors(app)
     app.add_middleware(Doors, limits=told.limits, telemetry=service.telemetry)
@@ -101,7 +100,7 @@ def _add_events(app: FastAPI, service: Service) -> None:
         name: api.StudyName,
         after: Annotated[int, Query(ge=-1, lt=2**63, description="only events with larger numbers")] = -1,
         follow: Annotated[bool, Query(description="wait for those to come")] = True,
-        brief: Annotated[bool, Query(description="only their numbers and kinds")] = False,
+        brief: Annotated[bool, Query(description="only the number of the last one")] = False,
         last_event_id: Annotated[str | None, Header(max_length=30)] = None,
     ) -> StreamingResponse:
         """All events with numbers above `after`, and those to come. After a break, go on by Last-Event-ID."""
@@ -142,12 +141,9 @@ def _add_errors(app: FastAPI) -> None:
         return str(request.state.request_id)
 
     @app.exception_handler(ParetoscoutError)
-    async def _(request: Request, error: ParetoscoutError) -> Response:
-        return of_error(error, number(request))
-
     @app.exception_handler(Refused)
-    async def _(request: Request, error: Refused) -> Response:
-        return of_error(error, number(request))
+    async def _(request: Request, error: ParetoscoutError | Refused) -> Response:
+        return page_of_problem(request, error) if for_people(request) else of_error(error, number(request))
 
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, error: RequestValidationError) -> Response:
@@ -157,6 +153,8 @@ def _add_errors(app: FastAPI) -> None:
     async def _(request: Request, error: HTTPException) -> Response:
         kinds = {404: problems.NOT_FOUND, 405: problems.NO_METHOD}
         kind = kinds.get(error.status_code, problems.INVALID)
+        if for_people(request):
+            return page_of_problem(request, Refused(kind))
         return problem(kind, str(error.detail)[:500], number(request), headers=error.headers)
 
 

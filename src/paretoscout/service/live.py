@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from ..errors import ParetoscoutError, UnknownName
+from ..errors import ParetoscoutError
 from ..storage import Event
 from ..storage.sql import SQLStorage
 from . import problems
@@ -48,7 +47,7 @@ class Live:
     async def stream(self, name: str, after: int, follow: bool, brief: bool) -> AsyncIterator[str]:
         """Yield events with numbers above `after`, as text; with `follow`, those to come too.
 
-        brief: only their numbers and kinds.
+        brief: only the number of the last one, whenever there are new ones: for a page, which then looks again.
         """
         if self.readers >= self.most:
             raise Refused(problems.TOO_MANY, f"there may be {self.most} readers of live events")
@@ -63,10 +62,16 @@ class Live:
                 self._start()
             while not self.closing.is_set():
                 changed = self._changed
-                page = await run_in_threadpool(self._page, name, after)
+                if brief:
+                    last = await run_in_threadpool(self.storage.last, name)
+                    if last > after:
+                        after = last
+                        yield f'id: {last}\ndata: {{"number": {last}}}\n\n'
+                        continue
+                page = [] if brief else await run_in_threadpool(self._page, name, after)
                 for event in page:
                     after = event.number
-                    yield _text(event, brief)
+                    yield _text(event)
                 if page:
                     continue
                 if not follow:
@@ -75,7 +80,7 @@ class Live:
                     await asyncio.wait_for(self._until(changed, name, after), BEAT_SECONDS)
                     continue
                 yield ": still here\n\n"
-        except (UnknownName, ParetoscoutError) as problem:
+        except ParetoscoutError as problem:
             yield f"event: end\ndata: {json.dumps({'detail': str(problem)})}\n\n"
         finally:
             self.readers -= 1
@@ -113,11 +118,13 @@ class Live:
                 await asyncio.wait_for(self.closing.wait(), LOOK_SECONDS)
 
 
-def _text(event: Event, brief: bool) -> str:
-    facts: dict[str, Any] = {"number": event.number, "kind": event.kind}
-    if not brief:
-        facts |= {"trial": event.trial, "body": event.body, "at": event.at, "by": event.by}
+def _text(event: Event) -> str:
+    facts = {
+        "number": event.number,
+        "kind": event.kind,
+        "trial": event.trial,
+        "body": event.body,
+        "at": event.at,
+        "by": event.by,
+    }
     return f"id: {event.number}\nevent: {event.kind}\ndata: {json.dumps(facts)}\n\n"
-
-
-Closer = Callable[[], None]

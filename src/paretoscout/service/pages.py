@@ -1,11 +1,235 @@
-"""Pages for people."""
+"""Pages for people: the list of studies, a study, signing in and out. What they look like is in `page/`."""
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
 
+from fastapi import FastAPI, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from ..errors import ParetoscoutError
+from ..page import (
+    Choice,
+    Download,
+    Frame,
+    Row,
+    View,
+    list_page,
+    message_page,
+    row_of,
+    row_of_standing,
+    sign_in_page,
+    static,
+    study_page,
+    unreadable,
+    view_of,
+)
+from ..storage import Listed
+from . import problems
+from .access import COOKIE, Who
+from .problems import Refused, kind_of
 from .service import Service
+
+#: So many views of studies are kept.
+KEPT_VIEWS = 50
+#: A view is made anew at the earliest after so many times the time that it took: whoever measures has the rest.
+PAUSES = 3.0
+#: A view is made anew after so many seconds, even if nothing happened: leases run out.
+OLD_SECONDS = 60.0
+#: So many seconds a list may take to look at studies; the rest of them come with the next one.
+LIST_SECONDS = 1.0
+TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}  # the address has the version in it
+
+
+@dataclass
+class _Seen:
+    view: View | None = None
+    made: float = 0.0  # when
+    took: float = 0.0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Views:
+    """What pages show, made once for all who look, and no more often than whoever measures can bear."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._rows: dict[str, tuple[int, Row]] = {}
+
+    async def of(self, name: str) -> View:
+        """Return the view of a study after its last event."""
+        last = await run_in_threadpool(self.service.storage.last, name)
+        seen = self._seen.setdefault(name, _Seen())
+        self._seen.move_to_end(name)
+        while len(self._seen) > KEPT_VIEWS:
+            self._seen.popitem(last=False)
+        async with seen.lock:
+            if seen.view is not None and seen.view.event >= last and time.monotonic() - seen.made < OLD_SECONDS:
+                return seen.view
+            await asyncio.sleep(max(0.0, seen.made + PAUSES * seen.took - time.monotonic()))
+            began = time.monotonic()
+            seen.view = await run_in_threadpool(self.service.studies.read, name, view_of)
+            seen.made, seen.took = time.monotonic(), time.monotonic() - began
+            return seen.view
+
+    def rows(self, who: Who) -> list[Row]:
+        """Return the rows of the list, of studies that somebody may see."""
+        end = time.monotonic() + LIST_SECONDS
+        listed = [each for each in self.service.storage.listed() if who.may_see(each.name)]
+        return [self._row(each, time.monotonic() < end) for each in reversed(listed)]
+
+    def _row(self, each: Listed, look: bool) -> Row:
+        link = address(each.name)
+        seen = self._seen.get(each.name)
+        if seen is not None and seen.view is not None and seen.view.event == each.last:
+            return row_of(seen.view, link)
+        known = self._rows.get(each.name)
+        if known is not None and known[0] == each.last:
+            return known[1]
+        if not isinstance(each.spec, str):
+            return unreadable(each.name, str(each.spec))
+        if not look:
+            return Row(each.name, each.name, link, "running", says="not looked at yet", at=each.at)
+        try:
+            standing = self.service.studies.read(each.name, lambda study: study.standing())
+        except ParetoscoutError as problem:
+            return unreadable(each.name, str(problem))
+        self._rows[each.name] = each.last, row_of_standing(standing, link, at=each.at)
+        return self._rows[each.name][1]
+
+
+def address(name: str) -> str:
+    """Return where the page of a study is."""
+    return f"/studies/{quote(name, safe='')}"
 
 
 def add_pages(app: FastAPI, service: Service) -> None:
-    """Add the pages."""
+    """Add the pages. None of them is in the description of the API."""
+    views = Views(service)
+    hidden: dict[str, Any] = {"include_in_schema": False, "response_class": HTMLResponse}
+
+    @app.get("/", **hidden)
+    def studies(request: Request, q: str = "") -> Response:
+        who = service.access.who(request, "read")
+        return HTMLResponse(list_page(views.rows(who), _frame(service, who), q[:200]))
+
+    @app.get("/studies/{name}", **hidden)
+    async def study(request: Request, name: str) -> Response:
+        who = await run_in_threadpool(service.access.who, request, "read", name)
+        view = await views.of(name)
+        choice = Choice.of(request.query_params)
+        frame = _frame(service, who, name, str(request.base_url).rstrip("/"), view)
+        return HTMLResponse(await run_in_threadpool(study_page, view, choice, frame))
+
+    @app.get("/studies/{name}/page.html", **hidden)
+    async def copy(request: Request, name: str) -> Response:
+        await run_in_threadpool(service.access.who, request, "read", name)
+        view = await views.of(name)
+        frame = Frame(now=await run_in_threadpool(service.storage.now), alone=True)
+        text = await run_in_threadpool(study_page, view, None, frame)
+        return HTMLResponse(text, headers={"Content-Disposition": 'attachment; filename="page.html"'})
+
+    @app.get("/static/{file}", **hidden)
+    def files(file: str) -> Response:
+        kind = TYPES.get(file.rpartition(".")[2])
+        if kind is None or not file.replace(".", "").isalnum():
+            raise Refused(problems.NOT_FOUND)
+        try:
+            return Response(static(file), media_type=kind, headers=FOREVER)
+        except (FileNotFoundError, ParetoscoutError):
+            raise Refused(problems.NOT_FOUND) from None
+
+    @app.get("/sign-in", **hidden)
+    def sign_in(then: str = "/") -> Response:
+        return HTMLResponse(sign_in_page(_bare(), then=_inside(then)))
+
+    @app.post("/sign-in", **hidden)
+    def signed_in(request: Request, token: Annotated[str, Form()] = "", then: Annotated[str, Form()] = "/") -> Response:
+        try:
+            found = service.access.sign_in(request, token)
+        except Refused as refused:
+            page = sign_in_page(_bare(), refused.detail, then=_inside(then))
+            return HTMLResponse(page, refused.kind.status)
+        answer = RedirectResponse(_inside(then), 303)
+        ends = None if found.ends_at is None else max(0, int(found.ends_at - service.storage.now()))
+        answer.set_cookie(
+            COOKIE,
+            token.strip(),
+            max_age=ends,
+            path="/",
+            httponly=True,
+            samesite="strict",
+            secure=service.settings.https,
+        )
+        return answer
+
+    @app.post("/sign-out", **hidden)
+    def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
+        who = service.access.caller(request)
+        service.access.check_csrf(who, csrf)
+        answer = RedirectResponse("/sign-in", 303)
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict", secure=service.settings.https)
+        return answer
+
+
+def for_people(request: Request) -> bool:
+    """Whether somebody looks at it in a browser: then they get a page, whatever is wrong."""
+    return not request.url.path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
+
+
+def page_of_problem(request: Request, error: Refused | ParetoscoutError) -> Response:
+    """Return the page that says what is wrong; where a token is needed, that to sign in."""
+    kind = error.kind if isinstance(error, Refused) else kind_of(error)
+    if kind is problems.NO_TOKEN:
+        then = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"/sign-in?then={quote(then)}", 303)
+    detail = error.detail if isinstance(error, Refused) else str(error)
+    page = message_page(kind.title, detail or kind.hint, _bare(), ("All studies", "/"))
+    return HTMLResponse(page, kind.status)
+
+
+def _inside(then: str) -> str:
+    """Return where to go after signing in, if it is a page of ours."""
+    parts = urlsplit(then)
+    ours = then.startswith("/") and not then.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
+    return then if ours and then.isprintable() and len(then) < 2000 else "/"
+
+
+def _bare() -> Frame:
+    return Frame(now=time.time(), static="/static/", home="/", sign_in="/sign-in")
+
+
+def _frame(service: Service, who: Who, name: str = "", base: str = "", view: View | None = None) -> Frame:
+    """Return what surrounds a page."""
+    more: dict[str, Any] = {}
+    if view is not None:
+        api = f"/v1/studies/{quote(name, safe='')}"
+        more = {
+            "here": address(name),
+            "events": f"{api}/events?brief=true&after={view.event}",
+            "share": f"{base}{address(name)}",
+            "downloads": (
+                Download("Runs, CSV", f"{api}/export", f"{view.samples:,} rows"),
+                Download("Runs, JSON", f"{api}/export?format=json"),
+                Download("All that is known, JSON", f"{api}/standing"),
+                Download("This page as one file", f"{address(name)}/page.html"),
+            ),
+        }
+    return Frame(
+        now=service.storage.now(),
+        static="/static/",
+        home="/",
+        links=(("API", "/openapi.json"),),
+        sign_out="/sign-out" if who.by_cookie else "",
+        user=who.token,
+        csrf=who.csrf,
+        **more,
+    )
