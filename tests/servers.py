@@ -33,14 +33,16 @@ class Served:
         self.process = subprocess.Popen(
             [*argv, *self.how], stderr=subprocess.PIPE, text=True, env=os.environ | {"PARETOSCOUT_TOKEN": ""}
         )
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self.reader.start()
         self.url = wait_for("the server to say its address", self._address)
         self.port = int(self.url.rpartition(":")[2])
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stderr is not None
-        for text in process.stderr:
-            self.lines.append(text)
+        with process.stderr:
+            for text in process.stderr:
+                self.lines.append(text)
 
     def _address(self) -> str | None:
         if self.process.poll() is not None:
@@ -64,13 +66,16 @@ class Served:
                 os.kill(number, signal.SIGKILL)
         self.process.kill()
         self.process.wait(PATIENCE)
+        self.reader.join(PATIENCE)
         self.lines.clear()
 
     def stop(self) -> int:
         """End it as a system does, and return its exit code."""
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(PATIENCE)
+        code = self.process.wait(PATIENCE)
+        self.reader.join(PATIENCE)
+        return code
 
     def send(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None

@@ -294,9 +294,9 @@ def test_every_part_is_listed() -> None:
         ('"★"', "shown.py"),
         ('== "max" else -1', "checks.py"),
         ('"paretoscout.db"', "defaults.py"),
-        ('"h": 3600.0', "cli/conventions.py"),
+        ('"h": 3600.0', "written.py"),
         ('("h", 3600.0)', "shown.py"),
-        ("INTERRUPTED = ", "cli/conventions.py"),
+        ("INTERRUPTED = ", "written.py"),
     ],
 )
 def test_what_is_written_once(text: str, home: str) -> None:
