@@ -296,7 +296,7 @@ def test_every_part_is_listed() -> None:
         ('"paretoscout.db"', "defaults.py"),
         ('"h": 3600.0', "written.py"),
         ('("h", 3600.0)', "shown.py"),
-        ("INTERRUPTED = ", "written.py"),
+        ("INTERRUPTED = ", "cli/conventions.py"),
     ],
 )
 def test_what_is_written_once(text: str, home: str) -> None:

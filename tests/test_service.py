@@ -40,7 +40,7 @@ def place(tmp_path: Path) -> str:
 
 
 def client_of(place: str, **how: Any) -> TestClient:
-    settings = ServerSettings(place, **how)
+    settings = ServerSettings(place, warm=False, **how)
     return TestClient(make_app(settings), base_url="http://localhost", raise_server_exceptions=False)
 
 

@@ -44,7 +44,7 @@ def serve(host: str, port: int, workers: int, memory: str, https: bool, names: t
         from ..service.start import serve as run
     except ImportError:
         raise MissingExtra("a server", "serve") from None
-    settings = ServerSettings(storage, host, port, workers, _bytes(memory), https, names)
+    settings = ServerSettings(storage, host, port, workers, _bytes(memory), https=https, names=names)
     if not settings.loopback and not _tokens(storage).any_valid():
         raise InvalidInput(
             f"--host must be 127.0.0.1 while there are no tokens, got {host}: anybody could use it. Make one: "

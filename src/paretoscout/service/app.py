@@ -46,7 +46,10 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.live.closing = asyncio.Event()
         _let_readers_go(service, asyncio.get_running_loop())
-        threading.Thread(target=warm_up, args=(service.ready,), daemon=True, name="warm-up").start()
+        if told.warm:
+            threading.Thread(target=warm_up, args=(service.ready,), daemon=True, name="warm-up").start()
+        else:
+            service.ready.set()
         yield
         service.live.close()
         service.storage.close()

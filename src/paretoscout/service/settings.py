@@ -32,6 +32,7 @@ class ServerSettings:
     port: int = 8765
     workers: int = 1  # processes
     memory: int = 512 * 2**20  # bytes for open studies, for each process
+    warm: bool = True  # what studies need is compiled before it says that it is ready
     https: bool = False  # a proxy in front speaks HTTPS: cookies say so
     names: tuple[str, ...] = ()  # by which the server may be called, beside its address
     limits: Limits = field(default_factory=Limits)
