@@ -230,10 +230,10 @@ class StorageContract:
     # Time
 
     def test_studies_are_listed_with_where_they_stand(self, storage: Storage, handles: Callable[[], Storage]) -> None:
-        storage.create("other", "{}")
+        storage.create("other", "{}", "me")
         append(storage, 3)
         for each in (storage, handles()):
-            assert each.listed() == [Listed("study", "a spec", 2, 1.0), Listed("other", "{}", -1, None)]
+            assert each.listed() == [Listed("study", "a spec", 2, 1.0, ""), Listed("other", "{}", -1, None, "me")]
             assert each.lasts() == {"study": 2, "other": -1}
 
     # Answers

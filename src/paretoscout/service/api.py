@@ -104,7 +104,7 @@ def list_studies(service: Called, who: Reader) -> bodies.StudiesOut:
 
 
 def _listed(each: Any) -> bodies.StudyOut:
-    about: dict[str, Any] = {"name": each.name, "event": each.last, "at": each.at}
+    about: dict[str, Any] = {"name": each.name, "event": each.last, "at": each.at, "by": each.by or None}
     try:
         if not isinstance(each.spec, str):
             raise each.spec
@@ -131,17 +131,17 @@ def create_study(service: Called, who: Writer, key: Keyed, body: bodies.StudyBod
     ):
         if n > most:
             raise Refused(problems.TOO_MANY, f"a study may have {most:,} {what}, got {n:,}", what)
-    names = service.storage.names()
-    if body.name not in names and len(names) >= limits.studies:
-        raise Refused(problems.TOO_MANY, f"there may be {limits.studies:,} studies: delete some")
+    made = {each.name: each.by for each in service.storage.listed()}
+    there = body.name in made
+    if not there and list(made.values()).count(who.token) >= limits.studies:
+        raise Refused(problems.TOO_MANY, f"a token may make {limits.studies:,} studies: delete some")
     described = body.model_dump(exclude_unset=True, exclude={"name", "note", "tags"})
     noted = remark("a study", body.note, body.tags)
     described["metrics"] = {
         name: {"direction": about} if isinstance(about, str) else about for name, about in described["metrics"].items()
     }
     settings = settings_of(described, "the study")
-    there = body.name in names
-    study = Study(name=body.name, storage=service.storage, **settings)
+    study = Study(name=body.name, storage=service.storage, worker=who.token, **settings)
     if noted and not there:
         with service.studies.acting(study, who):
             study.annotate(body.note, body.tags)

@@ -195,6 +195,7 @@ class StudyOut(Closed):
     metrics: dict[str, str] | None
     event: Annotated[int, Field(description="number of its last event; -1: there is none")]
     at: Annotated[float | None, Field(description="when that was, seconds since 1970")]
+    by: Annotated[str | None, Field(description="the token it was made with")]
     unreadable: Annotated[str | None, Field(description="what is wrong with it")] = None
 
 

@@ -17,7 +17,7 @@ class Limits:
     arms: int = 100_000
     blocks: int = 100_000
     open_trials: int = 100_000  # of one study
-    studies: int = 1_000  # that one token may have made, or that there are without tokens
+    studies: int = 1_000  # that were made with one token, or without any
     name: int = 100  # letters of the name of a study, of a worker or of a key
     streams: int = 200  # readers of live events, for each process
     failures: int = 20  # wrong tokens from one address, in a minute

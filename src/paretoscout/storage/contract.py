@@ -74,13 +74,14 @@ class Head(NamedTuple):
 
 class Listed(NamedTuple):
     """A study in a list. spec: its specification, or what is wrong with it. last: the number of its last event, or -1.
-    at: when that was, None if there is none.
+    at: when that was, None if there is none. by: who made it, "" if that is not known.
     """
 
     name: str
     spec: str | UnreadableFile
     last: int
     at: float | None
+    by: str
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ class Storage(ABC):
     """A place for studies. Safe to use from several threads and, unless in memory, from several processes."""
 
     @abstractmethod
-    def create(self, name: str, spec: str) -> None:
-        """Begin a study with an empty log, or raise `NameTaken`."""
+    def create(self, name: str, spec: str, by: str = "") -> None:
+        """Begin a study with an empty log, or raise `NameTaken`. by: who makes it, for people to read."""
 
     @abstractmethod
     def names(self) -> list[str]:

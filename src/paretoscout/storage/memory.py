@@ -25,7 +25,8 @@ class _Kept(Writer):
     waiting_snapshot: tuple[int, bytes] | None = None
     waiting_answers: list[Answer] = field(default_factory=list)
     answers: dict[tuple[str, str], Answer] = field(default_factory=dict)  # those of all studies
-    by: str = ""
+    by: str = ""  # who appends now
+    maker: str = ""
 
     @property
     def appended(self) -> list[Event]:  # type: ignore[override]
@@ -67,18 +68,21 @@ class MemoryStorage(Storage):
     def __repr__(self) -> str:
         return "<MemoryStorage>"
 
-    def create(self, name: str, spec: str) -> None:
+    def create(self, name: str, spec: str, by: str = "") -> None:
         with self._lock:
             if name in self._studies:
                 raise NameTaken(name)
-            self._studies[name] = _Kept(name, spec, answers=self._answers)
+            self._studies[name] = _Kept(name, spec, answers=self._answers, maker=by)
 
     def names(self) -> list[str]:
         return list(self._studies)
 
     def listed(self) -> list[Listed]:
         kept = list(self._studies.values())
-        return [Listed(each.name, each.spec, len(each.log) - 1, each.log[-1].at if each.log else None) for each in kept]
+        return [
+            Listed(each.name, each.spec, len(each.log) - 1, each.log[-1].at if each.log else None, each.maker)
+            for each in kept
+        ]
 
     def lasts(self) -> dict[str, int]:
         return {name: len(kept.log) - 1 for name, kept in list(self._studies.items())}

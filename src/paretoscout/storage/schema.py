@@ -28,6 +28,7 @@ studies = sa.Table(
     sa.Column("spec", sa.Text, nullable=False),
     sa.Column("log", sa.Text, nullable=False),  # identity of the log
     sa.Column("mark", sa.Text, nullable=False),
+    sa.Column("maker", sa.Text, nullable=False, server_default=""),  # who made it
     sqlite_autoincrement=True,  # the number of a study that was deleted is never given to another one
 )
 #: Where each log ends: pages of a damaged file may be lost, and the last events with them, without a trace.
@@ -152,7 +153,8 @@ def _to_2(connection: sa.Connection) -> None:
 
 
 def _to_3(connection: sa.Connection) -> None:
-    """A server keeps who may do what, and what it answered."""
+    """A server keeps who may do what, and what it answered; studies say who made them."""
+    connection.execute(sa.text("ALTER TABLE studies ADD COLUMN maker TEXT NOT NULL DEFAULT ''"))
     for table in (tokens, answers, workers):
         table.create(connection)
 

@@ -206,9 +206,9 @@ class SQLStorage(Storage):
         with suppress(Exception):  # it may be half made, or half taken down
             self.close()
 
-    def create(self, name: str, spec: str) -> None:
+    def create(self, name: str, spec: str, by: str = "") -> None:
         log = schema.new_identity()
-        row = {"name": name, "spec": spec, "log": log, "mark": mark_of_study(log, name, spec)}
+        row = {"name": name, "spec": spec, "log": log, "mark": mark_of_study(log, name, spec), "maker": by}
         try:
             with self._errors(), self._transaction() as connection:
                 (study,) = connection.execute(studies.insert(), row).inserted_primary_key or (None,)
@@ -229,6 +229,7 @@ class SQLStorage(Storage):
                 row.spec if _is_sound(row) else _damaged(row.name),
                 -1 if row.last is None else row.last,
                 row.at,
+                row.maker,
             )
             for row in rows
         ]

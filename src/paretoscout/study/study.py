@@ -198,7 +198,7 @@ class Study:
         # only now: what is wrong leaves no file behind
         self.storage = storage_of(_where(storage), make=spec is not None)
         if spec is not None:
-            self._create(spec)
+            self._create(spec, worker or "")
         self.log = StudyLog(self.storage, name, clock, worker)
         self.spec = self.log.spec
         self._rows = Rows(self.spec)
@@ -238,9 +238,9 @@ class Study:
         """Return a study that is there."""
         return cls(name=name, storage=storage)
 
-    def _create(self, spec: StudySpec) -> None:
+    def _create(self, spec: StudySpec, by: str) -> None:
         try:
-            self.storage.create(self.name, spec.text())
+            self.storage.create(self.name, spec.text(), by)
         except NameTaken:
             return  # compared with what is there
 
