@@ -106,6 +106,17 @@ def test_who_claims_nothing_gets_limited_time(monkeypatch: pytest.MonkeyPatch) -
     assert json.loads(json.dumps(row.as_dict(), allow_nan=False))["samples"] is None
 
 
+def test_who_claims_something_gets_more_and_what_is_cut_off_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "CLAIMED_SECONDS", 0.3)
+    endless = families.Case("endless", ps.problems.gaussian(np.zeros((3, 2)), 1.0), eps=0.0, max_samples=10**12)
+    (row,) = measure.audit([Contender(get("multi-pfi"))], [endless], replicates=40, workers=1)
+    assert (row.verdict, row.replicates, row.reason) == (SKIPPED, 0, "no run ended within 0.3 s")
+    monkeypatch.setattr(measure, "CLAIMED_SECONDS", -1.0)  # over before it began
+    quick = families.Case("quick", ps.problems.gaussian(np.eye(2), 0.1), eps=0.1)
+    (row,) = measure.audit([Contender(get("multi-pfi"))], [quick], replicates=40, to_the_end=True, workers=1)
+    assert (row.verdict, row.replicates, row.reason) == (KEPT, 40, "")
+
+
 def chances(replicates: int, true: float, delta: float = 0.1) -> float:
     """The probability that a row is called broken, exactly: look by look, over all numbers of failures."""
     alive = np.array([1.0])  # of each number of failures so far, rows that are still going
