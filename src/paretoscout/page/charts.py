@@ -19,6 +19,8 @@ from .view import MANY, Option, View
 
 #: Names in a chart have at most so many letters, and at most so many options have theirs.
 LONGEST, MOST_NAMED = 30, 60
+#: Of more options only those of the front have boxes and names.
+CROWD = 150
 #: In how far a mark can be hit, in pixels.
 HIT = 14.0
 #: Of how many options lines are drawn side by side, at most.
@@ -94,8 +96,8 @@ def _plane(
     data = front_data(view.table, x, y)
     area = Area(46.0 if small else 54.0, 8.0, width - (4.0 if small else 12.0), height - (42.0 if small else 50.0))
     sx, sy = _scales(data, area)
-    few = len(data.boxes) <= MANY
-    boxed = [few or box.verdict in ("front", "undecided") for box in data.boxes]
+    loud = _loud(data, selected, rival)
+    boxed = [box.verdict in loud or box.arm in loud for box in data.boxes]
     drawn = sorted(range(len(data.boxes)), key=lambda i: -list(MARKS).index(data.boxes[i].verdict))
     parts = [
         _behind(data, sx, sy, area),
@@ -111,11 +113,19 @@ def _plane(
         parts.append(element("line", class_="link", x1=x1, y1=y1, x2=x2, y2=y2))
     if not small:
         parts += _names(view, data, boxed, sx, sy, area, 15.0 if links.choice.wall else 12.5)
-    parts += [
-        _point(view, data.boxes[i], at[data.boxes[i].arm], links, selected, 0.78 if small else 1.0, few) for i in drawn
-    ]
+    size = 0.78 if small else 1.0
+    parts += [_point(view, data.boxes[i], at[data.boxes[i].arm], links, selected, size, not boxed[i]) for i in drawn]
     label = f"{y} over {x}: {sentences.text_of(sentences.answer(view))}"
     return drawing(width, height, *parts, label=label, role="group", class_="plane")
+
+
+def _loud(data: FrontData, selected: Option | None, rival: Option | None) -> set[str]:
+    """Return the verdicts, and the options, that have boxes and names; of others there is a dot."""
+    if len(data.boxes) <= MANY:
+        return set(MARKS)
+    chosen = {option.name for option in (selected, rival) if option is not None}
+    left = sum(box.verdict in ("front", "undecided") for box in data.boxes)
+    return {"front", *(["undecided"] if left <= CROWD else []), *chosen}
 
 
 def _behind(data: FrontData, sx: Scale, sy: Scale, area: Area) -> Markup:
@@ -209,15 +219,25 @@ def _point(
     links: Links,
     selected: Option | None,
     size: float,
-    few: bool,
+    quiet: bool,
 ) -> Markup:
     option = view.options[view.table.place[box.arm]]
     chosen = selected is not None and selected.k == option.k
-    quiet = not few and box.verdict not in ("front", "undecided") and not chosen
+    if quiet:
+        return element(
+            "a",
+            element("circle", class_="dot", cx=at[0], cy=at[1], r=2.2),
+            class_=f"pt o {box.verdict}",
+            href=links.option(option),
+            data_k=option.k,
+            data_swap="1",
+            tabindex="-1",
+            aria_label=f"{option.name}: {option.verdict}",
+        )
     parts = [
         element("circle", class_="ring", cx=at[0], cy=at[1], r=12.0 * size),
-        element("circle", class_="hit", cx=at[0], cy=at[1], r=6.0 if quiet else HIT),
-        element("circle", class_="dot", cx=at[0], cy=at[1], r=2.2) if quiet else mark(box.verdict, at[0], at[1], size),
+        element("circle", class_="hit", cx=at[0], cy=at[1], r=HIT),
+        mark(box.verdict, at[0], at[1], size),
     ]
     return element(
         "a",
@@ -226,7 +246,6 @@ def _point(
         href=links.option(option),
         data_k=option.k,
         data_swap="1",
-        tabindex="-1" if quiet else None,
         aria_label=sentences.described(view, option),
     )
 
@@ -234,28 +253,26 @@ def _point(
 def _names(
     view: View, data: FrontData, boxed: Sequence[bool], sx: Scale, sy: Scale, area: Area, letters: float
 ) -> list[Markup]:
-    """Write names where there is room, those of the front first."""
-    if not data.boxes:
+    """Write names where there is room, those of the front first; a dot without a box has none."""
+    boxes = [box for box, whole in zip(data.boxes, boxed, strict=True) if whole]
+    if not boxes:
         return []
-    centres = np.array([[sx(box.centre[0]), sy(box.centre[1])] for box in data.boxes])
-    reach = np.array([[7.0 if box.verdict == "front" else 5.0] for box in data.boxes])
+    centres = np.array([[sx(box.centre[0]), sy(box.centre[1])] for box in boxes])
+    reach = np.array([[7.0 if box.verdict == "front" else 5.0] for box in boxes])
     markers = np.hstack([centres - reach, centres + reach])
     around = [
-        _ends(box, sx, sy) if whole and box.known else tuple(marker)
-        for box, whole, marker in zip(data.boxes, boxed, markers.tolist(), strict=True)
+        _ends(box, sx, sy) if box.known else tuple(marker) for box, marker in zip(boxes, markers.tolist(), strict=True)
     ]
     stairs = np.array([[sx(a), sy(b)] for a, b in data.stairs.tolist()]).reshape(-1, 2)
     steps = np.hstack([np.minimum(stairs[:-1], stairs[1:]) - 1, np.maximum(stairs[:-1], stairs[1:]) + 1])
     frame = (area.left + 2, area.top, area.right, area.bottom - 2)
     corner = (area.left, area.top, area.left + 66, area.top + 22)
     sheet = Sheet(frame, centres, np.array(around), markers, steps, np.array([corner]), 1.0)
-    order = [list(MARKS).index(box.verdict) for box in data.boxes]
-    places = sorted(range(len(data.boxes)), key=lambda i: order[i])
-    if len(places) > MANY:
-        places = [i for i in places if data.boxes[i].verdict in ("front", "undecided")]
+    order = [list(MARKS).index(box.verdict) for box in boxes]
+    places = sorted(range(len(boxes)), key=lambda i: order[i])
     parts = []
     for i in places[:MOST_NAMED]:
-        box = data.boxes[i]
+        box = boxes[i]
         text = shortened(box.arm, LONGEST)
         size = np.array([text_width(text, letters, box.verdict != "dominated") + 2, 1.15 * letters])
         found = sheet.place(i, size)
@@ -319,7 +336,7 @@ def _list(view: View, width: float, links: Links, selected: Option | None) -> Ma
                     fill="url(#hatch)" if box.verdict == "undecided" else None,
                 )
             )
-        marks.append(_point(view, box, (scale(box.centre[0]), y), links, selected, 0.9, True))
+        marks.append(_point(view, box, (scale(box.centre[0]), y), links, selected, 0.9, False))
     label = f"{axis.metric.name} of each option: {sentences.text_of(sentences.answer(view))}"
     frame = element("g", *parts, class_="axis", aria_hidden="true")
     return drawing(width, bottom + 48, frame, *marks, label=label, role="group", class_="plane")

@@ -378,8 +378,10 @@ def why_line(view: View, option: Option, close: bool = True) -> str:
         return reason(view.table, option.k, view.kinds)
     if option.verdict == "same":
         return "no difference that matters"
-    rival = view.rival_of(option) if close else None
-    if rival is None:
+    rival = None
+    if close:
+        rival = option.rival if view.many and option.rival else view.rival_of(option)
+    if rival is None or rival not in view.table.place:
         return ""
     pair = view.pair(option.name, rival)
     if option.verdict == "front":

@@ -89,6 +89,7 @@ class View:
     kinds: Mapping[str, str] = field(default_factory=dict)  # what metrics are, for words such as "slower"
     counted: str = "runs"  # what is counted
     report: Report = Report()
+    _rivals: dict[str, str | None] = field(default_factory=dict, repr=False)
     _pairs: dict[tuple[str, str], Pair] = field(default_factory=dict, repr=False)
 
     @property
@@ -210,6 +211,11 @@ class View:
         """Return the rival that the verdict on an option rests or hangs on."""
         if option.verdict == "withdrawn":
             return None
+        if option.name not in self._rivals:
+            self._rivals[option.name] = self._rival_of(option)
+        return self._rivals[option.name]
+
+    def _rival_of(self, option: Option) -> str | None:
         found = [name for name, _ in self.standing.rivals_of(option.name) if name in self.table.place]
         if option.verdict in ("dominated", "same") and option.rival in self.table.place:
             return option.rival
