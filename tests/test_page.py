@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -110,7 +110,7 @@ class Page(HTMLParser):
         return [str(attributes["href"]) for tag, attributes in self.tags if tag == "a" and "href" in attributes]
 
 
-def measure(study: Study, truth: dict[str, tuple[float, ...]], n: int, noise: float = 0.05, seed: int = 0) -> Study:
+def measure(study: Study, truth: Mapping[str, tuple[float, ...]], n: int, noise: float = 0.05, seed: int = 0) -> Study:
     """Ask and tell so many times."""
     rng = np.random.default_rng(seed)
     for _ in range(n):

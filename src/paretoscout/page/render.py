@@ -257,11 +257,13 @@ def _notes(view: View) -> dict[str, list[str]]:
     counts = view.standing.counts
     remarks = [*view.table.remarks, *view.report.notes]
     if counts["waiting"]:
-        remarks.append(f"{counted(counts['waiting'], 'outcome')} wait for trials that were asked before them.")
+        remarks.append(
+            f"{counted(counts['waiting'], 'outcome waits', 'outcomes wait')} for trials that were asked before."
+        )
     if counts["late"]:
         remarks.append(f"{counted(counts['late'], 'outcome')} came too late, or failed before: kept, but no evidence.")
     if counts["lapsed"]:
-        remarks.append(f"{counted(counts['lapsed'], 'trial')} failed or were given up; they were asked again.")
+        remarks.append(f"{counted(counts['lapsed'], 'trial')} failed, or took too long, and did not count.")
     if view.standing.unguarded:
         remarks.append(f"It is not known yet whether {words.listed(view.standing.unguarded, 6)} keep all limits.")
     said = [*view.table.warnings]

@@ -37,7 +37,8 @@
   function keyOf(node) { // how an element is found again after its part was replaced
     const part = node.closest("[data-part]");
     if (!part) return null;
-    const same = (each) => each.tagName === node.tagName && each.dataset.k === node.dataset.k && each.getAttribute("name") === node.getAttribute("name") && (node.dataset.k !== undefined || each.textContent === node.textContent);
+    const names = (each) => ["data-key", "data-k", "name"].map((name) => each.getAttribute(name)).join(" ");
+    const same = (each) => names(each) === names(node) && each.getAttribute("class") === node.getAttribute("class");
     const place = all(node.tagName, part).filter(same).indexOf(node);
     return () => { const now = find(`[data-part="${part.dataset.part}"]`); return now ? all(node.tagName, now).filter(same)[Math.max(place, 0)] : null; };
   }
