@@ -139,6 +139,7 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
             (_heading(metric.name, metric.unit), progress.strip(view, column, strip))
             for column, metric in enumerate(view.details.columns)
         ],
+        "how_sure": _how_sure(view),
         "promise": _promise(view),
         "rests": [words.capital(each) for each in view.standing.guarantee.assumptions],
         "guarantee": str(view.standing.guarantee),
@@ -159,6 +160,9 @@ def _heading(name: str, unit: str) -> str:
 
 def _live(view: View, frame: Frame) -> dict[str, str]:
     """Return what stands at the top: whether the page is live, and when something was heard last."""
+    if frame.alone:  # it will be looked at long after
+        when = f"as of {words.day(frame.now)}, {words.clock(frame.now)[:5]} UTC"
+        return {"look": "still", "text": when, "more": ""}
     heard = words.ago(view.history.measured or view.at, frame.now)
     if view.state == "empty":
         return {"look": "still", "text": "waiting", "more": ""}
@@ -223,6 +227,14 @@ def _evidence(
 
 def _rival(view: View, option: Option) -> Option | None:
     return view.place.get(view.rival_of(option) or "")
+
+
+def _how_sure(view: View) -> str:
+    """Say how sure all intervals are; it goes on after "hold together"."""
+    promised = view.standing.guarantee.probability
+    if promised is None:
+        return ", if what they rest on is true"
+    return ", for certain" if promised == 1.0 else f" with {100 * promised:.10g}% probability"
 
 
 def _promise(view: View) -> list[tuple[str, str]]:
