@@ -120,6 +120,9 @@ def _walk(looker: Looker, server: Served, study: Any, token: str) -> None:
     assert study.done
     wait_for("the page to show that all is decided", lambda: "all 3 decided" in page.title().lower())
     assert before != page.title()
+    rows = study.standing().as_dict()["told"]
+    wait_for("all parts to be of that moment", lambda: f"{rows:,} rows" in page.inner_text("#share"))
+    assert "undecided" not in page.inner_text("ul.key >> nth=0")
     looker.picture("study-light-1440")
     assert serious(page) == []
 
