@@ -113,8 +113,8 @@ def _walk(looker: Looker, server: Served, study: Any, token: str) -> None:
     assert cookie["sameSite"] == "Strict"
     assert page.inner_text("h1") == f"Which one? {NASTY}"
 
-    measure(study, 30)
-    page.wait_for_function("document.title.includes('decided')")
+    measure(study, 2)
+    wait_for("the page to show the first outcomes", lambda: "decided" in page.title())
     before = page.title()
     measure(study, 2000)
     assert study.done

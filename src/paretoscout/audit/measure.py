@@ -39,6 +39,8 @@ LAST_LOOK_SHARE = 0.8  # of the probability of a false alarm; the looks before i
 UNCLAIMED_SECONDS = 10.0  # a row; if no run gets an answer in that time, those that were begun are failures
 #: A row of one that claims a guarantee ends after so many seconds, and says so. Runs that are cut off are no failures.
 CLAIMED_SECONDS = 600.0
+#: So does a row of a door, of which there are many, at the next look.
+DOOR_SECONDS = 20.0
 
 #: Replicates of doors that have numbers of their own, for each seed.
 MOST_REPLICATES = 1_000_000
@@ -271,8 +273,8 @@ def measure_door(
     workers: int,
     bar: Progress,
 ) -> Row:
-    """Run one row of a door to its end: until it is clear that it is broken, or all replicates are in."""
-    began = time.monotonic()
+    """Run one row of a door to its end: until it is clear, all replicates are in, or its time is over."""
+    began, patience = time.monotonic(), math.inf if to_the_end else DOOR_SECONDS
     finished: list[Played] = []
     for size, tail in looks(replicates):
         numbers = range(seed * MOST_REPLICATES + len(finished), seed * MOST_REPLICATES + size)
@@ -283,7 +285,8 @@ def measure_door(
             bar.refresh()
         failures = sum(bool(played.wrong) for played in finished)
         interval = rate_interval(failures, len(finished), 1.0 - 2.0 * tail)
-        if interval[0] > delta or (interval[1] < delta and not to_the_end):
+        clear = interval[0] > delta or (interval[1] < delta and not to_the_end)
+        if clear or time.monotonic() - began > patience:
             break
     samples = sum(played.samples for played in finished)
     return Row(
@@ -294,6 +297,7 @@ def measure_door(
         tells={},
         delta=delta,
         verdict=BROKEN if interval[0] > delta else KEPT,
+        reason="" if clear or len(finished) == replicates else f"stopped after {patience:g} s",
         replicates=len(finished),
         failures=failures,
         interval=interval,

@@ -64,8 +64,8 @@ def audit(
 
     And every door: tables, imports, workers, guards, options that come and go, bench. A run without an answer at its
     limit is a failure; at a door it is undecided. A row ends once it is clear whether it fails more often than
-    delta, or after ten minutes, unless you say how many runs it gets. Algorithms that claim no guarantee are run with
-    less patience. The whole takes an hour or more. Ctrl-C shows what is finished.
+    delta, or after ten minutes (of a door: 20 s), unless you say how many runs it gets. Algorithms that claim no
+    guarantee are run with less patience. The whole takes two hours. Ctrl-C shows what is finished.
 
     Exit code 0: every claimed guarantee was kept; 6: one was not, beyond doubt.
     """
