@@ -27,6 +27,7 @@ class Frame:
     here: str = ""  # the page itself, without its query
     events: str = ""  # where live events come from: a stream of server-sent events; empty: the page is not live
     share: str = ""  # the link to give to others
+    share_note: str = ""  # what those can do who have it
     downloads: tuple[Download, ...] = ()
     links: tuple[tuple[str, str], ...] = ()  # in the footer: text and address
     sign_in: str = ""  # where the form to sign in goes

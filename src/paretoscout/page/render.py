@@ -121,7 +121,9 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
     if view.state == "empty":
         return _page("study.html", frame, title, **shared)
     narrow = choice.width < 560  # a phone: one column
-    half, strip = (choice.width, choice.width) if narrow else (progress.WIDTH, progress.STRIP)
+    few = len(view.details.columns) < 3
+    half = choice.width if narrow else progress.WIDTH
+    strip = half if few else choice.width if narrow else progress.STRIP
     many = view.many
     shared |= {
         "answer": sentences.answer(view),
@@ -134,7 +136,8 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
         "table": table(view, choice, links, selected),
         "undecided": progress.undecided(view, half),
         "shares": progress.shares(view, half),
-        "regret": progress.regret(view, half),
+        "regret": progress.regret(view, half) if view.falls_short else "",
+        "few": few,
         "strips": [
             (_heading(metric.name, metric.unit), progress.strip(view, column, strip))
             for column, metric in enumerate(view.details.columns)

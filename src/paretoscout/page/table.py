@@ -145,7 +145,7 @@ def _row(
         about=about,
         link=links.option(option),
         cells=tuple(
-            _cell(_heading(metric.name, metric.unit), known, scale)
+            _cell(_heading(metric.name, metric.unit), known, scale, option.name == view.table.reference)
             for metric, known, scale in zip(view.metrics, option.estimates, scales, strict=True)
         ),
         limits=tuple(_limit(each, scale) for each, scale in zip(limits.get(option.k, ()), guard_scales, strict=False)),
@@ -160,10 +160,11 @@ def _heading(name: str, unit: str) -> str:
     return f"{name}, {unit}" if unit else name
 
 
-def _cell(metric: str, known: Estimate, scale: Scale | None) -> Cell:
+def _cell(metric: str, known: Estimate, scale: Scale | None, reference: bool) -> Cell:
     value = known.high if known.censored else known.value
     picture = Markup("") if scale is None else bar(known.low, value, known.high, scale)
-    return Cell(metric, sentences.estimate(known), sentences.interval(known), picture, value)
+    said = "compared with it" if reference and known.low is not None else sentences.interval(known)
+    return Cell(metric, sentences.estimate(known), said, picture, value)
 
 
 def _limit(known: Limit, scale: Scale | None) -> Cell:
@@ -195,6 +196,6 @@ def _headings(view: View, choice: Choice, links: Links) -> list[Heading]:
         below = f"limit: {word} {guard.limit:g}{units.get(guard.metric, '')}"
         found.append(Heading(guard.metric, below, "", "", "", "e"))
     found.append(heading("runs", "runs", "", "num", False))
-    found += [Heading(column.heading, "", "", "", "", "num") for column in view.report.columns]
     found.append(Heading("why", "", "", "", "", "wl"))
+    found += [Heading(column.heading, "", "", "", "", "num") for column in view.report.columns]
     return found

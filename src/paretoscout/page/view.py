@@ -257,6 +257,11 @@ class View:
         short[known] = gaps(means[known] * scale).star
         return short
 
+    @property
+    def falls_short(self) -> bool:
+        """Whether any option falls short of the front, by the estimates of now."""
+        return self.shortfalls is not None and bool((self.shortfalls > 0).any())
+
     @cached_property
     def in_eps(self) -> bool:
         """Whether regret is counted in what does not matter: every metric has an eps."""

@@ -31,6 +31,7 @@ from ..frames import Columns, frame_of
 from ..shown import counted
 from ..statement import Blocks, Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
+from ..storage.forks import inside
 from ..verdicts import VerdictTable
 from .blocks import few_carry
 from .details import Details
@@ -546,7 +547,7 @@ class Study:
 
     def history(self) -> History:
         """Return how it came to be so: what the log says, of which only what is new is read."""
-        with self._history_lock:
+        with inside(), self._history_lock:
             history = self._history
             if history.last >= 0 and self.storage.head(self.name, history.last).mark != self._history_mark:
                 history = self._history = History(self.spec.arms)  # the log was cut since
