@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import InvalidInput, MissingExtra
 from ..shown import line
@@ -15,6 +19,7 @@ from .conventions import seconds
 from .options import JSON_HELP, storage_option
 
 if TYPE_CHECKING:
+    from ..service.settings import ServerSettings
     from ..service.tokens import Token, Tokens
 
 SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
@@ -28,11 +33,24 @@ MEGABYTE = 2**20
 @click.option("--memory", default="512MB", show_default=True, metavar="SIZE", help="For open studies, each process.")
 @click.option("--https", is_flag=True, help="A proxy in front speaks HTTPS: cookies say so.")
 @click.option("--name-of-server", "names", multiple=True, metavar="NAME", help="A name it may be called by.")
+@click.option("--demo", is_flag=True, help="Three example studies that move, in a storage that is deleted at the end.")
 @storage_option
-def serve(host: str, port: int, workers: int, memory: str, https: bool, names: tuple[str, ...], storage: str) -> None:
+@click.pass_context
+def serve(
+    context: click.Context,
+    host: str,
+    port: int,
+    workers: int,
+    memory: str,
+    https: bool,
+    names: tuple[str, ...],
+    demo: bool,
+    storage: str,
+) -> None:
     """Serve the studies of a storage: an API under /v1, and pages for people.
 
     \b
+    paretoscout serve --demo
     paretoscout serve
     paretoscout token create --scope admin
     paretoscout serve --host 0.0.0.0 --storage postgresql://USER@HOST/DATABASE --workers 2
@@ -45,12 +63,36 @@ def serve(host: str, port: int, workers: int, memory: str, https: bool, names: t
     except ImportError:
         raise MissingExtra("a server", "serve") from None
     settings = ServerSettings(storage, host, port, workers, _bytes(memory), https=https, names=names)
+    if demo:
+        _serve_demo(settings, context.get_parameter_source("storage") is ParameterSource.COMMANDLINE)
+        return
     if not settings.loopback and not _tokens(storage).any_valid():
         raise InvalidInput(
             f"--host must be 127.0.0.1 while there are no tokens, got {host}: anybody could use it. Make one: "
             "paretoscout token create --scope admin"
         )
     run(settings, lambda address: click.echo(f"serving {line(storage)} at {address}  (Ctrl-C ends it)", err=True))
+
+
+def _serve_demo(settings: ServerSettings, storage_named: bool) -> None:
+    """Serve example studies, in a storage of their own: a demo never writes into somebody's studies."""
+    from ..service.demo import demo
+    from ..service.start import serve as run
+
+    if storage_named:
+        raise InvalidInput("--demo must stand without --storage: a demo has its own, which is deleted at the end")
+    if not settings.loopback:
+        raise InvalidInput(f"--host must be 127.0.0.1 with --demo, which has no tokens, got {settings.host}")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(0))  # what is temporary is deleted then, too
+    with demo() as place:
+        run(
+            replace(settings, storage=place),
+            lambda address: click.echo(
+                f"serving three example studies at {address}  (open it in a browser; Ctrl-C ends it, nothing is kept)",
+                err=True,
+            ),
+        )
 
 
 def _bytes(text: str) -> int:

@@ -15,4 +15,5 @@
 | `telemetry.py` | numbers for Prometheus, lines for the log |
 | `pages.py` | pages for people |
 | `start.py` | starting and ending it |
+| `demo.py` | three example studies that move: `serve --demo` |
 """
