@@ -11,7 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, overload
 from urllib.parse import quote
 
@@ -29,6 +29,7 @@ from .errors import (
     UnreadableFile,
 )
 from .statement import Metric
+from .study.heard import Heard
 from .study.loop import Measure, run
 from .study.rows import Below
 from .study.standing import Trial
@@ -300,6 +301,17 @@ class RemoteStudy:
     def explain(self, arm: str) -> str:
         """Say why an arm has its verdict, by how much, and what is still missing."""
         return str(self._call("GET", "explain", option=arm)["text"])
+
+    def against(self, reference: str) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return how every other option differs from one of them: by option and metric, see `Standing.against`."""
+        found = self._call("GET", "against", option=reference)["options"]
+        return {each["option"]: each["metrics"] for each in found}
+
+    def asked_and_told(self) -> dict[str, Heard]:
+        """Return what became of the trials of each arm, see `Study.asked_and_told`."""
+        names = [field.name for field in fields(Heard)]
+        found = self._call("GET", "asked-and-told")["options"]
+        return {each["option"]: Heard(**{name: each[name] for name in names}) for each in found}
 
     @property
     def open(self) -> list[Trial]:

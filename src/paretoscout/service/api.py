@@ -220,6 +220,38 @@ def explain(
     return service.studies.read(name, look)
 
 
+@router.get("/studies/{name}/against", summary="Differences from one option")
+def against(service: Called, who: Reader, name: StudyName, option: Option) -> bodies.AgainstOut:
+    """How all other options differ from this one, such as the present one: in the metric's unit, and as a share."""
+
+    def look(study: Study) -> bodies.AgainstOut:
+        changes = [
+            bodies.ChangesOut(
+                option=other,
+                metrics={
+                    each.metric: bodies.ChangeOut(**{key: vars(each)[key] for key in bodies.ChangeOut.model_fields})
+                    for each in found
+                },
+            )
+            for other, found in study.standing().against(option).items()
+        ]
+        return bodies.AgainstOut(reference=option, options=changes)
+
+    return service.studies.read(name, look)
+
+
+@router.get("/studies/{name}/asked-and-told", summary="Whether what is lost depends on the option")
+def asked_and_told(service: Called, who: Reader, name: StudyName) -> bodies.AskedAndToldOut:
+    """What became of the trials of each option: how many were asked, told, given up, failed, are open."""
+
+    def look(study: Study) -> bodies.AskedAndToldOut:
+        found = study.asked_and_told().items()
+        rows = [bodies.HeardOut(option=option, share=heard.share, **vars(heard)) for option, heard in found]
+        return bodies.AskedAndToldOut(options=rows)
+
+    return service.studies.read(name, look)
+
+
 @router.get("/studies/{name}/remaining", summary="What it will cost to know more")
 def remaining(service: Called, who: Reader, name: StudyName) -> bodies.RemainingOut:
     """How many more measurements until every option has its verdict, about."""

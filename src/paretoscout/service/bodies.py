@@ -269,6 +269,50 @@ class LeasesOut(Closed):
     leases: list[LeaseOut]
 
 
+class HeardOut(Closed):
+    """What became of the trials of an option: asked = told + partly + unheard + failed + open."""
+
+    option: str
+    asked: int
+    told: Annotated[int, Field(description="whole, and in time")]
+    partly: Annotated[int, Field(description="given up, and only a part of the outcome was told")]
+    unheard: Annotated[int, Field(description="given up, and nothing was told")]
+    failed: Annotated[int, Field(description="somebody said so")]
+    open: Annotated[int, Field(description="neither told nor void yet")]
+    late: Annotated[int, Field(description="of those that are void: told afterwards, which is no evidence")]
+    share: Annotated[float | None, Field(description="of which something was heard, of those that are not open")]
+
+
+class AskedAndToldOut(Closed):
+    """Asked against told, by option; options that were withdrawn are there too."""
+
+    options: list[HeardOut]
+
+
+class ChangeOut(Closed):
+    """How a metric of an option differs from that of the reference."""
+
+    difference: Annotated[float | None, Field(description="option less reference, in the metric's own unit")]
+    lift: Annotated[float | None, Field(description="the same as a share of the reference's value: an estimate")]
+    low: Annotated[float | None, Field(description="of the difference; of the lift where `relative`")]
+    high: float | None
+    relative: bool
+
+
+class ChangesOut(Closed):
+    """How an option differs from the reference, by metric."""
+
+    option: str
+    metrics: dict[str, ChangeOut]
+
+
+class AgainstOut(Closed):
+    """How all other options differ from one of them."""
+
+    reference: str
+    options: list[ChangesOut]
+
+
 class Problem(BaseModel):
     """What is wrong with a request (RFC 9457)."""
 

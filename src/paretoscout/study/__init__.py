@@ -12,22 +12,26 @@
 | `details.py`, `history.py` | what a page shows besides; how the study came to where it is |
 | `loop.py` | measuring until all is decided |
 | `forecast.py`, `explanation.py` | what is still needed, and why an option has its verdict |
+| `heard.py` | asked against told, by option |
 | `analysis.py`, `encoding.py` | verdicts from a finished table; columns as contexts |
 """
 
 from .analysis import analyze, study_of_table
 from .explanation import Explanation
 from .forecast import Remaining
+from .heard import Heard
 from .loop import find_front
 from .rows import Below
 from .spec import Guard, StudySpec
-from .standing import Pair, Standing, Trial, schema
+from .standing import Change, Pair, Standing, Trial, schema
 from .study import Study
 
 __all__ = [
     "Below",
+    "Change",
     "Explanation",
     "Guard",
+    "Heard",
     "Pair",
     "Remaining",
     "Standing",

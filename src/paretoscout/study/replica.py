@@ -839,7 +839,7 @@ class Replica:
         return None if lacks or all(value is None for value in values) else values
 
     def _expire(self, number: int) -> None:
-        if self._final:
+        if self.gives_up_at_once:
             self._void(number, silence=True)
             return
         self.open[number] = lease = replace(self.open[number], over=True)
@@ -864,7 +864,7 @@ class Replica:
         return None
 
     @property
-    def _final(self) -> bool:
+    def gives_up_at_once(self) -> bool:
         """Whether it is time to give up when the lease is over."""
         return self.spec.give_up is not None and self.spec.give_up <= self.spec.lease
 
@@ -1238,7 +1238,7 @@ class Replica:
                 parts[trial] = completed(parts.get(trial), event.body["values"])
                 if not event.body.get("more"):
                     measured[turn] = Outcomes([self.index[event.body["arm"]]], [parts[trial]], asked=trial)
-            elif event.kind in ("fail", "give-up") or (event.kind == "expire" and self._final):
+            elif event.kind in ("fail", "give-up") or (event.kind == "expire" and self.gives_up_at_once):
                 void.add(trial)
                 values = None if event.kind == "fail" else self._silence(parts.get(trial))
                 if values is not None:

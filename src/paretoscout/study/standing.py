@@ -93,6 +93,22 @@ class Pair:
         }
 
 
+@dataclass(frozen=True)
+class Change:
+    """How a metric of an option differs from that of a reference: option less reference, in the metric's own unit.
+
+    lift: the same as a share of the reference's value. Where differences are compared, low and high are about the
+    difference, and the lift is an estimate without an interval; where ratios are compared, they are about the lift.
+    """
+
+    metric: str
+    difference: float | None  # None: not measured
+    lift: float | None  # None: not measured, or the reference's value is not above 0
+    low: float | None  # None: no limit is known
+    high: float | None
+    relative: bool  # low and high are shares
+
+
 @dataclass(frozen=True, eq=False)
 class Standing:
     """All that is known of a study after one event."""
@@ -170,6 +186,19 @@ class Standing:
         compared = self._session.compared(self._place[option], self._place[rival])
         lead, low, high = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
         return Pair(option, rival, _differences(self.table.metrics, lead, low, high), compared.own)
+
+    def against(self, reference: str) -> dict[str, tuple[Change, ...]]:
+        """Return how every other option differs from one of them, such as the present one, in each metric."""
+        self._check(reference)
+        present = self.table[reference]
+        return {
+            option: tuple(
+                _change(metric, each, present[metric.name])
+                for metric, each in zip(self.table.metrics, self.pair(reference, option).differences, strict=True)
+            )
+            for option in self.options
+            if option != reference
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: what is not known is None."""
@@ -271,6 +300,25 @@ def _differences(
         Difference(metric.name, _known(at, metric), _known(least, metric), _known(most, metric), metric.relative)
         for metric, at, least, most in zip(metrics, lead.tolist(), low.tolist(), high.tolist(), strict=True)
     )
+
+
+def _change(metric: Metric, better: Difference, value: float | None) -> Change:
+    """Return the change of a metric from a value, by how much better it is."""
+    low, by, high = better.low, better.value, better.high
+    if metric.direction == "min":
+        low, by, high = (_turned(end, better.relative) for end in (high, by, low))
+    if better.relative:
+        difference = None if by is None or value is None else value * by
+        return Change(metric.name, difference, by, low, high, True)
+    lift = None if by is None or value is None or value <= 0 else by / value
+    return Change(metric.name, by, lift, low, high, False)
+
+
+def _turned(better: float | None, relative: bool) -> float | None:
+    """Return by how much a value is larger, by how much it is better where smaller is better."""
+    if better is None:
+        return None
+    return -better / (1 + better) if relative else -better
 
 
 def _known(difference: float, metric: Metric) -> float | None:

@@ -38,6 +38,8 @@ from .details import Details
 from .encoding import encode
 from .explanation import Explanation, explanation
 from .forecast import Remaining, remaining
+from .heard import KINDS as TRIAL_KINDS
+from .heard import Heard, asked_and_told
 from .history import History
 from .log import Caller, StudyLog, weight
 from .loop import Callback, Measure, run
@@ -694,6 +696,16 @@ class Study:
         """
         with self.log.reading() as replica:
             return replica.counts()
+
+    def asked_and_told(self) -> dict[str, Heard]:
+        """Return what became of the trials of each arm, withdrawn ones too: whether what is lost depends on the arm.
+
+        If outcomes of one arm get lost more often than those of others, and that has to do with their values, its
+        mean is not what it seems. It reads the whole log.
+        """
+        with self.log.reading() as replica:
+            arms, at_once = list(replica.arms), replica.gives_up_at_once
+        return asked_and_told(arms, self.storage.events(self.name, kinds=TRIAL_KINDS), at_once)
 
     def explain(self, arm: str) -> Explanation:
         """Say why an arm has its verdict, by how much, and what is still missing."""
