@@ -24,8 +24,10 @@ from ..storage.sql import SQLStorage
 SCOPES = ("read", "tell", "write", "admin")
 FORM = re.compile(r"ps_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 LONGEST_NOTE = 200
-#: When a worker was last seen is written down at most so often.
-SEEN_SECONDS = 15.0
+#: When a worker was last seen is written down at most so often. One that was not seen for longer is forgotten.
+SEEN_SECONDS, FORGOTTEN_SECONDS = 15.0, 90 * 86400.0
+#: So many workers are remembered without looking them up.
+MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,9 @@ class Workers:
                 raise NotAllowed(f"worker {name!r} belongs to another token: choose another name")
             new = {"token": token, "seen_at": now}
             connection.execute(workers.update().where(workers.c.name == name).values(**new))
+            connection.execute(workers.delete().where(workers.c.seen_at < now - FORGOTTEN_SECONDS))
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
         self._known[name] = token, now
 
     def token_of(self, name: str) -> str:
