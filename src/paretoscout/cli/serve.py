@@ -66,7 +66,8 @@ def serve(
     if demo:
         _serve_demo(settings, context.get_parameter_source("storage") is ParameterSource.COMMANDLINE)
         return
-    if not settings.loopback and not _tokens(storage).any_valid():
+    tokens = _tokens(storage)  # refused now, if nothing can be kept there
+    if not settings.loopback and not tokens.any_valid():
         raise InvalidInput(
             f"--host must be 127.0.0.1 while there are no tokens, got {host}: anybody could use it. Make one: "
             "paretoscout token create --scope admin"
