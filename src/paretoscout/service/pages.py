@@ -31,6 +31,7 @@ from ..page import (
     view_of,
 )
 from ..storage import Listed
+from ..study import StudySpec
 from . import problems
 from .access import COOKIE, Who
 from .problems import Refused, kind_of
@@ -96,9 +97,10 @@ class Views:
             return known[1]
         if not isinstance(each.spec, str):
             return unreadable(each.name, str(each.spec))
-        if not look:
-            return Row(each.name, each.name, link, "running", says="not looked at yet", at=each.at)
         try:
+            if not look:
+                title = StudySpec.of_text(each.spec, each.name).title or each.name
+                return Row(each.name, title, link, "running", says="not looked at yet", at=each.at)
             standing = self.service.studies.read(each.name, lambda study: study.standing())
         except ParetoscoutError as problem:
             return unreadable(each.name, str(problem))
