@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -40,7 +43,7 @@ from paretoscout.page import (
     words,
 )
 from paretoscout.page.charts import axes_of
-from paretoscout.page.render import STATIC
+from paretoscout.page.render import POLICY, STATIC
 from paretoscout.page.svg import element, linear_ticks, log_ticks
 from paretoscout.storage import Event
 from paretoscout.study.history import Note
@@ -654,4 +657,86 @@ def test_one_file_works_in_a_browser(browser: Any, three: View, tmp_path: Path) 
     assert plain.is_visible(f"#why-{other}")
     assert not plain.is_visible(f"#why-{first}")
     plain.close()
+    assert problems == []
+
+
+class Served(BaseHTTPRequestHandler):
+    """Serves the page of a study, under the policy, with a stream of events."""
+
+    study: Study
+    ended: Any
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        if asked.path == "/events":
+            self.reply(b"", "text/event-stream")
+            last = self.study.storage.last(self.study.name)
+            while not self.ended.wait(0.05):
+                if (now := self.study.storage.last(self.study.name)) != last:
+                    last = now
+                    self.wfile.write(f"data: {now}\n\n".encode())
+                    self.wfile.flush()
+        elif asked.path.startswith("/static/"):
+            name = asked.path.removeprefix("/static/")
+            self.reply(static(name), STATIC[name])
+        else:
+            frame = Frame(now=0.0, static="/static/", here="/s", events="/events")
+            choice = Choice.of(dict(parse_qsl(asked.query)))
+            self.reply(study_page(view_of(self.study, seconds=0), choice, frame).encode(), "text/html; charset=utf-8")
+
+    def reply(self, content: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Security-Policy", POLICY)
+        self.end_headers()
+        self.wfile.write(content)
+        self.wfile.flush()
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for something, for ten seconds at most. The policy does not allow the browser to do that."""
+    end = time.monotonic() + 10.0
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.03)
+
+
+def test_a_page_that_is_served_changes_in_place(browser: Any) -> None:
+    study, ended = three_metrics(), threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Served,), {"study": study, "ended": ended}))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda problem: problems.append(str(problem)))
+    try:
+        page.goto(f"http://127.0.0.1:{server.server_port}/s")
+        page.evaluate("document.body.dataset.mine = '1'")
+        page.click(".tally a[data-k='2']")
+        page.wait_for_url("**/s?option=large")
+        until(lambda: "large" in page.inner_text(".why h2"))
+        page.click(".seg a:last-child")
+        page.wait_for_selector(".across")
+        page.go_back()
+        page.wait_for_selector(".box")
+        before = page.inner_text(".facts")
+        page.evaluate("scrollTo(0, 300)")
+        page.focus("select[name=rival]")
+        trial = study.ask(arm="small")
+        study.tell(trial, {"quality": 1.0, "cost": 1.0, "time": 1.0})
+        until(lambda: page.inner_text(".facts") != before)
+        assert page.evaluate("[scrollY, document.activeElement.name]") == [300, "rival"]
+        assert page.evaluate("document.body.dataset.mine") == "1", "it is the same page"
+        page.set_viewport_size({"width": 390, "height": 800})
+        until(lambda: page.evaluate("document.querySelector('svg.plane').viewBox.baseVal.width") < 400)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    finally:
+        page.close()
+        ended.set()
+        server.shutdown()
+        server.server_close()
     assert problems == []

@@ -130,14 +130,13 @@ def regret(view: View, width: float = WIDTH) -> Markup:
     line = "M" + "L".join(f"{shown(area(at))} {shown(up(total))}" for at, total in points) if points else "M0 0"
     total = points[-1][1] if points else 0.0
     even = mean * n
+    beside = {"x": area(0.62 * n) - 8, "y": up(0.62 * even) - 7}
     parts = [
         _frame(area, up, linear_ticks(0.0, up.high, 4), f" {view.counted}"),
         element("path", class_="area", d=f"{line}V{shown(up(0.0))}H{shown(area(0.0))}Z"),
         element("line", class_="uni", x1=area(0.0), y1=up(0.0), x2=area(n), y2=up(even)),
         element("path", class_="step", d=line),
-        element(
-            "text", "all equally often", class_="lab", x=area(0.62 * n) - 8, y=up(0.62 * even) - 7, text_anchor="end"
-        ),
+        element("text", "all equally often", class_="lab halo", text_anchor="end", **beside),
     ]
     label = f"Regret over runs: {total:,.3g} by now; {even:,.3g} if all were run equally often"
     return drawing(width, HEIGHT, *parts, label=label)

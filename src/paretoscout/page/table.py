@@ -137,7 +137,7 @@ def _row(
     selected: Option | None,
     close: bool,
 ) -> Row:
-    about = option.reason if option.verdict == "withdrawn" else sentences.link_word(option)
+    about = sentences.limit(option.reason) if option.kind == "guard" else option.reason or sentences.link_word(option)
     return Row(
         option=option,
         mark=MARKS.get(option.verdict, WITHDRAWN),
