@@ -391,6 +391,17 @@ def test_forms_carry_what_was_chosen(three: View) -> None:
     assert '<input type="hidden" name="x" value="time">' in text
 
 
+def test_the_same_parts_are_always_there(running: View, three: View, broken: View) -> None:
+    """The script replaces parts in place: a part that comes or goes would mean to load the page again."""
+    finished = view_of(a_study(400, sigma=0.05))
+    warned = replace(finished, report=Report(notes=("a remark",)))
+    pages = [Page(study_page(view, Choice(), FRAME)) for view in (running, three, broken, finished, warned)]
+    pages += [Page(study_page(three, Choice(view=view), FRAME)) for view in ("pairs", "parallel")]
+    parts = [[attributes["data-part"] for _, attributes in page.tags if "data-part" in attributes] for page in pages]
+    assert all(names == parts[0] for names in parts)
+    assert len(set(parts[0])) == len(parts[0])
+
+
 def test_a_view_is_made_once_for_an_event() -> None:
     study = a_study(8)
     view = view_of(study, seconds=0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from ..kernels.arrays import FloatArray
 from ..plots.data import Axis, Box, FrontData, front_data
 from ..plots.names import Sheet
 from ..shown import MARKS, heading, shortened
@@ -21,6 +22,8 @@ from .view import MANY, Option, View
 LONGEST, MOST_NAMED = 30, 60
 #: Of more options only those of the front have boxes and names.
 CROWD = 150
+#: Options that are the same, and no further apart, share a name; in pixels.
+BESIDE = 40.0
 #: In how far a mark can be hit, in pixels.
 HIT = 14.0
 #: Of how many options lines are drawn side by side, at most.
@@ -271,9 +274,13 @@ def _names(
     order = [list(MARKS).index(box.verdict) for box in boxes]
     places = sorted(range(len(boxes)), key=lambda i: order[i])
     parts = []
-    for i in places[:MOST_NAMED]:
+    twins = _twins(view, boxes, centres)
+    shared = {i for others in twins.values() for i in others}
+    for i in [place for place in places if place not in shared][:MOST_NAMED]:
         box = boxes[i]
-        text = shortened(box.arm, LONGEST)
+        most = LONGEST // 2 if twins.get(i) else LONGEST
+        text = f" {MARKS['same']} ".join(shortened(boxes[j].arm, most) for j in (i, *twins.get(i, ())[:2]))
+        text += " …" if len(twins.get(i, ())) > 2 else ""
         size = np.array([text_width(text, letters, box.verdict != "dominated") + 2, 1.15 * letters])
         found = sheet.place(i, size)
         if found is None:
@@ -298,6 +305,19 @@ def _names(
         look = {"class_": f"nm o {box.verdict}", "text_anchor": None if anchor == "start" else anchor}
         parts.append(element("text", text, data_k=k, x=float(x), y=float(top) + 0.85 * letters, **look))
     return [element("g", *parts, aria_hidden="true")]
+
+
+def _twins(view: View, boxes: Sequence[Box], centres: FloatArray) -> dict[int, list[int]]:
+    """Return which options are the same as another one and lie beside it: they share its name."""
+    place = {box.arm: i for i, box in enumerate(boxes)}
+    found: dict[int, list[int]] = {}
+    for i, box in enumerate(boxes):
+        rival = place.get(view.options[view.table.place[box.arm]].rival or "") if box.verdict == "same" else None
+        if rival is None or boxes[rival].verdict == "same":
+            continue
+        if float(np.abs(centres[i] - centres[rival]).max()) < BESIDE:
+            found.setdefault(rival, []).append(i)
+    return found
 
 
 def _list(view: View, width: float, links: Links, selected: Option | None) -> Markup:

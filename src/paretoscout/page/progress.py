@@ -213,7 +213,7 @@ def strip(view: View, column: int, width: float = STRIP) -> Markup:
         path = "".join(f"M{shown(scale(value))} {shown(y)}h0" for value in dots[option.k] if value is not None)
         if path:
             marks.append(element("path", class_=f"dots {option.verdict}", d=path))
-        mean = view.means[option.k][column] if option.k < len(view.options) else None
+        mean = view.measured(option.name).means[column] if option.verdict != "withdrawn" else None
         if mean is not None:
             x = scale(mean)
             marks.append(element("line", class_=f"mean {option.verdict}", x1=x, x2=x, y1=y - 6, y2=y + 6))

@@ -89,8 +89,9 @@ class View:
     kinds: Mapping[str, str] = field(default_factory=dict)  # what metrics are, for words such as "slower"
     counted: str = "runs"  # what is counted
     report: Report = Report()
-    _rivals: dict[str, str | None] = field(default_factory=dict, repr=False)
-    _pairs: dict[tuple[str, str], Pair] = field(default_factory=dict, repr=False)
+    _measured: dict[str, Measured] = field(default_factory=dict, init=False, repr=False)  # these are found when they are asked for
+    _rivals: dict[str, str | None] = field(default_factory=dict, init=False, repr=False)
+    _pairs: dict[tuple[str, str], Pair] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def standing(self) -> Standing:
@@ -101,6 +102,16 @@ class View:
     def name(self) -> str:
         """The name of the study."""
         return self.standing.name
+
+    @property
+    def note(self) -> str:
+        """What somebody wrote about the study last."""
+        return str(getattr(self.standing, "note", "") or "")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """What somebody filed it under."""
+        return tuple(getattr(self.standing, "tags", ()) or ())
 
     @property
     def shell_name(self) -> str:
@@ -200,12 +211,9 @@ class View:
 
     def measured(self, option: str) -> Measured:
         """Return what was measured of an option, and how it keeps its limits."""
-        return self.details.measured(option)
-
-    @cached_property
-    def means(self) -> list[tuple[float | None, ...]]:
-        """Means of what was measured of each option that is there, one for each column."""
-        return [self.measured(option.name).means for option in self.options]
+        if option not in self._measured:
+            self._measured[option] = self.details.measured(option)
+        return self._measured[option]
 
     def rival_of(self, option: Option) -> str | None:
         """Return the rival that the verdict on an option rests or hangs on."""

@@ -46,18 +46,18 @@
   function swap(text, force) {
     const page = new DOMParser().parseFromString(text, "text/html");
     if (!find("main", page)) throw new Error("no page");
+    const parts = read(page);
+    if (parts.some(([name]) => !find(`[data-part="${name}"]`))) { location.reload(); return; } // its first outcome is in
     const at = document.activeElement;
     const again = at && at !== body ? keyOf(at) : null;
-    for (const [name, part] of read(page)) {
+    for (const [name, part] of parts) {
       const now = find(`[data-part="${name}"]`);
-      if (!now) { location.reload(); return; } // another kind of page: the study began, or is gone
       const html = part.outerHTML;
       if (said.get(name) === html) continue;
       if (busy(now) && !(force && now.contains(at))) continue; // another time
       said.set(name, html);
       now.replaceWith(document.adoptNode(part));
     }
-    if (find(".empty", page) ? !find(".empty") : find(".empty")) { location.reload(); return; }
     document.title = page.title;
     body.dataset.event = page.body.dataset.event || "";
     if (again && !document.contains(at)) { const now = again(); if (now) now.focus({ preventScroll: true }); }
