@@ -115,7 +115,9 @@ def _plane(
         (x1, y1), (x2, y2) = at[selected.name], at[rival.name]
         parts.append(element("line", class_="link", x1=x1, y1=y1, x2=x2, y2=y2))
     if not small:
-        parts += _names(view, data, boxed, sx, sy, area, 15.0 if links.choice.wall else 12.5)
+        letters = 15.0 if links.choice.wall else 12.5
+        key = ("names", x, y, width, letters, tuple(boxed))
+        parts += view.once(key, lambda: _names(view, data, boxed, sx, sy, area, letters))
     size = 0.78 if small else 1.0
     parts += [_point(view, data.boxes[i], at[data.boxes[i].arm], links, selected, size, not boxed[i]) for i in drawn]
     label = f"{y} over {x}: {sentences.text_of(sentences.answer(view))}"

@@ -134,14 +134,8 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
         "charts": _charts(view, choice, links, selected, rival),
         "evidence": _evidence(view, choice, links, selected, rival),
         "table": table(view, choice, links, selected),
-        "undecided": progress.undecided(view, half),
-        "shares": progress.shares(view, half),
-        "regret": progress.regret(view, half) if view.falls_short else "",
+        **view.once(("progress", half, strip), lambda: _progress(view, half, strip)),
         "few": few,
-        "strips": [
-            (_heading(metric.name, metric.unit), progress.strip(view, column, strip))
-            for column, metric in enumerate(view.details.columns)
-        ],
         "how_sure": _how_sure(view),
         "promise": _promise(view),
         "rests": [words.capital(each) for each in view.standing.guarantee.assumptions],
@@ -155,6 +149,19 @@ def study_page(view: View, choice: Choice | None = None, frame: Frame | None = N
         "columns": [_heading(metric.name, metric.unit) for metric in view.details.columns],
     }
     return _page("study.html", frame, title, **shared)
+
+
+def _progress(view: View, half: float, strip: float) -> dict[str, Any]:
+    """Return the drawings that hang on no choice but the width."""
+    return {
+        "undecided": progress.undecided(view, half),
+        "shares": progress.shares(view, half),
+        "regret": progress.regret(view, half) if view.falls_short else "",
+        "strips": [
+            (_heading(metric.name, metric.unit), progress.strip(view, column, strip))
+            for column, metric in enumerate(view.details.columns)
+        ],
+    }
 
 
 def _heading(name: str, unit: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,10 @@ MANY = 40
 VERDICTS = (*MARKS, "withdrawn")
 #: The mark of what was withdrawn.
 WITHDRAWN = "–"
+
+#: So many drawings are kept with a view.
+MOST_MADE = 100
+Made = TypeVar("Made")
 
 STATES = ("empty", "running", "done", "spent", "stuck")
 
@@ -89,9 +93,20 @@ class View:
     kinds: Mapping[str, str] = field(default_factory=dict)  # what metrics are, for words such as "slower"
     counted: str = "runs"  # what is counted
     report: Report = Report()
-    _measured: dict[str, Measured] = field(default_factory=dict, init=False, repr=False)  # these are found when they are asked for
+    # found when they are asked for
+    _measured: dict[str, Measured] = field(default_factory=dict, init=False, repr=False)
     _rivals: dict[str, str | None] = field(default_factory=dict, init=False, repr=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _pairs: dict[tuple[str, str], Pair] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made for a key before, or make it: drawings that many choices have in common."""
+        if key not in self._made:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
 
     @property
     def standing(self) -> Standing:
