@@ -99,7 +99,7 @@ def row_of_standing(
         first=steps[0][1] if steps else n,
         left=left,
         spark=spark(steps, samples, state == "done"),
-        tags=tuple(getattr(standing, "tags", ())),
+        tags=tuple(standing.tags),
     )
 
 

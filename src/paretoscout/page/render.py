@@ -240,11 +240,11 @@ def _rival(view: View, option: Option) -> Option | None:
 
 
 def _how_sure(view: View) -> str:
-    """Say how sure all intervals are; it goes on after "hold together"."""
+    """Say how sure it is that all intervals hold; nothing where that is not promised: verdicts may need less."""
     promised = view.standing.guarantee.probability
-    if promised is None:
-        return ", if what they rest on is true"
-    return ", for certain" if promised == 1.0 else f" with {100 * promised:.10g}% probability"
+    if promised is None or not view.standing.practical or view.table.reference is not None:
+        return ""
+    return "for certain" if promised == 1.0 else f"with {100 * promised:.10g}% probability"
 
 
 def _promise(view: View) -> list[tuple[str, str]]:
@@ -300,7 +300,7 @@ def _open(view: View, frame: Frame) -> list[dict[str, Any]]:
         trials.append(
             {
                 "trial": trial,
-                "by": getattr(trial, "by", ""),
+                "by": trial.by,
                 "ago": words.ago(trial.asked_at, frame.now),
                 "iso": words.iso(trial.asked_at),
                 "overdue": trial.overdue or left <= 0,

@@ -121,12 +121,12 @@ class View:
     @property
     def note(self) -> str:
         """What somebody wrote about the study last."""
-        return str(getattr(self.standing, "note", "") or "")
+        return self.standing.note
 
     @property
     def tags(self) -> tuple[str, ...]:
         """What somebody filed it under."""
-        return tuple(getattr(self.standing, "tags", ()) or ())
+        return self.standing.tags
 
     @property
     def shell_name(self) -> str:
