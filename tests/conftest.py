@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import faulthandler
-import glob
 import json
 import os
-import secrets
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from postgres_server import NoPostgres, PostgresServer
 
 settings.register_profile("paretoscout", deadline=None)
 settings.load_profile("paretoscout")
@@ -67,79 +63,28 @@ def wait_for(what: str, check: Callable[[], Any]) -> Any:
 # PostgreSQL
 
 
-def _binaries() -> Path | None:
-    usual = sorted(glob.glob("/usr/lib/postgresql/*/bin") + glob.glob("/opt/homebrew/opt/postgresql*/bin"))
-    on_path = shutil.which("initdb")
-    folders = [Path(on_path).resolve().parent] if on_path else []
-    for folder in [*folders, *map(Path, reversed(usual))]:
-        if (folder / "initdb").exists() and (folder / "postgres").exists():
-            return folder
-    return None
+@pytest.fixture(scope="session")
+def postgres_running() -> Iterator[PostgresServer]:
+    """A real server, on a folder and a loopback port of its own; it ends with the tests."""
+    pytest.importorskip("psycopg")
+    try:
+        server = PostgresServer(patience=PATIENCE)
+    except NoPostgres as problem:
+        pytest.skip(str(problem))
+    with server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The address of a real server, on a folder and a loopback port of its own; it ends with the tests."""
-    psycopg = pytest.importorskip("psycopg")
-    binaries = _binaries()
-    if binaries is None:
-        pytest.skip("no PostgreSQL server on this machine (initdb not found)")
-    user = None
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user = "postgres"
-        if subprocess.run(["id", user], capture_output=True, check=False).returncode:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-    folder = Path(tempfile.mkdtemp(prefix="paretoscout-pg-"))
-    if user is not None:
-        shutil.chown(folder, user)
-    how: dict[str, Any] = {"user": user, "cwd": folder}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = folder / "data"
-    initdb = [binaries / "initdb", "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    subprocess.run(list(map(str, initdb)), check=True, capture_output=True, **how)
-    server = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-c", "listen_addresses=127.0.0.1"]
-    # the shell waits for the end of this process, however sudden, and then ends the server
-    watched = '"$@" & server=$!; read _; kill -QUIT $server; wait $server'
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            ["sh", "-c", watched, "sh", *map(str, server), "-c", "fsync=off"],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            **how,
-        )
-    address = f"127.0.0.1:{port}"
-
-    def answers() -> bool:
-        try:
-            psycopg.connect(f"postgresql://tester@{address}/postgres").close()
-        except psycopg.OperationalError:
-            assert process.poll() is None, (folder / "log").read_text()
-            return False
-        return True
-
-    try:
-        wait_for("PostgreSQL to start", answers)
-        yield address
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(PATIENCE)
-        shutil.rmtree(folder, ignore_errors=True)
+def postgres_server(postgres_running: PostgresServer) -> str:
+    """The address of that server."""
+    return postgres_running.address
 
 
 @pytest.fixture
-def postgres(postgres_server: str) -> str:
-    """An address where there is nothing yet: a schema of its own, for a database of its own takes longer."""
-    import psycopg
-
-    name = f"test_{secrets.token_hex(6)}"
-    address = f"postgresql://tester@{postgres_server}/postgres"
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}".encode())
-    return f"{address}?options=-csearch_path%3D{name}"
+def postgres(postgres_running: PostgresServer) -> str:
+    """An address where there is nothing yet."""
+    return postgres_running.new_place()
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
