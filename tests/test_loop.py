@@ -114,6 +114,17 @@ def test_a_measurement_that_lacks_a_metric_ends_the_run() -> None:
     assert not study.open
 
 
+def test_a_study_that_another_process_finishes_meanwhile_is_finished() -> None:
+    """Somebody else tells the last outcome after this one saw that there is something to ask, and before it asks."""
+    study, other = new(), new()
+    other.run(TRUTH.__getitem__)
+    study.ask = other.ask  # type: ignore[method-assign]
+    finished = iter([False])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ps.Study, "finished", property(lambda self: next(finished, True)))
+        assert study.run(TRUTH.__getitem__).counts["told"] == 0
+
+
 def test_find_front() -> None:
     standing = ps.find_front(list(TRUTH), TRUTH.__getitem__, METRICS, sigma=0.05, workers=2, delta=0.01)
     assert standing.front == ("a", "c")

@@ -65,7 +65,9 @@ def _next(study: Study, waiting: bool) -> Trial | None:
     try:
         return study.ask()
     except NotSupported:
-        if waiting:  # this algorithm asks one question at a time, or all that is left is being measured
+        # this algorithm asks one question at a time, or all that is left is being measured; or another process finished
+        # the study since
+        if waiting or study.finished:
             return None
         raise
 
