@@ -18,20 +18,38 @@ from typing import Any
 
 from conftest import PATIENCE, wait_for
 
+from paretoscout.client import Server, connect
+
+#: The same as `paretoscout serve`, with limits, which has no option for them.
+LIMITED = """
+import json, sys
+from paretoscout.service.settings import Limits, ServerSettings
+from paretoscout.service.start import serve
+
+storage, port, limits = sys.argv[1:]
+say = lambda address: print("serving at " + address, file=sys.stderr, flush=True)
+serve(ServerSettings(storage, port=int(port), limits=Limits(**json.loads(limits))), say)
+"""
+
 
 class Served:
-    """A server that runs. It may be killed, and started again at the same address."""
+    """A server that runs. It may be killed, and started again at the same address.
 
-    def __init__(self, storage: str, *how: str) -> None:
-        self.storage, self.how = storage, how
+    how: options of `paretoscout serve`. limits: in place of the usual ones; there are no other options then.
+    """
+
+    def __init__(self, storage: str, *how: str, limits: dict[str, Any] | None = None) -> None:
+        self.storage, self.how, self.limits = storage, how, limits
         self.port = 0
         self.lines: list[str] = []
         self.start()
 
     def start(self) -> None:
-        argv = [sys.executable, "-m", "paretoscout", "serve", "--storage", self.storage, "--port", str(self.port)]
+        argv = ["-m", "paretoscout", "serve", "--storage", self.storage, "--port", str(self.port), *self.how]
+        if self.limits is not None:
+            argv = ["-c", LIMITED, self.storage, str(self.port), json.dumps(self.limits)]
         self.process = subprocess.Popen(
-            [*argv, *self.how], stderr=subprocess.PIPE, text=True, env=os.environ | {"PARETOSCOUT_TOKEN": ""}
+            [sys.executable, *argv], stderr=subprocess.PIPE, text=True, env=os.environ | {"PARETOSCOUT_TOKEN": ""}
         )
         self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self.reader.start()
@@ -40,8 +58,8 @@ class Served:
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stderr is not None
-        with process.stderr:
-            for text in process.stderr:
+        with process.stderr as said:
+            for text in said:
                 self.lines.append(text)
 
     def _address(self) -> str | None:
@@ -55,15 +73,27 @@ class Served:
         wait_for("the server to be ready", lambda: self.status("GET", "/readyz") == 200)
         return self
 
-    def kill(self) -> None:
-        """End it at once, as a power cut would; and all its processes."""
+    def children(self) -> list[int]:
+        """Return the numbers of the processes that it started."""
+        found = []
         for child in Path("/proc").glob("[0-9]*/stat"):
             try:
                 number, parent = int(child.parent.name), int(child.read_text().rpartition(")")[2].split()[1])
             except (OSError, ValueError):
                 continue
             if parent == self.process.pid:
-                os.kill(number, signal.SIGKILL)
+                found.append(number)
+        return found
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would; and all its processes."""
+        self.process.send_signal(signal.SIGSTOP)  # it starts no more of them
+        for number in self.children():
+            os.kill(number, signal.SIGKILL)
+        self.kill_parent()
+
+    def kill_parent(self) -> None:
+        """End the first of its processes at once, and no other."""
         self.process.kill()
         self.process.wait(PATIENCE)
         self.reader.join(PATIENCE)
@@ -102,9 +132,24 @@ class Served:
         return json.loads(self.send(method, path, body, headers)[2])
 
 
+class Clients:
+    """Clients of servers, which are closed together."""
+
+    def __init__(self) -> None:
+        self.open: list[Server] = []
+
+    def connect(self, url: str, **how: Any) -> Server:
+        self.open.append(connect(url, **{"patience": PATIENCE, **how}))
+        return self.open[-1]
+
+    def close(self) -> None:
+        for each in self.open:
+            each.close()
+
+
 @contextmanager
-def served(storage: str, *how: str) -> Iterator[Served]:
-    server = Served(storage, *how)
+def served(storage: str, *how: str, limits: dict[str, Any] | None = None) -> Iterator[Served]:
+    server = Served(storage, *how, limits=limits)
     try:
         yield server.ready()
     finally:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, overload
 from urllib.parse import quote
 
+from . import checks
 from .errors import (
     Conflict,
     InvalidInput,
@@ -26,6 +27,7 @@ from .errors import (
     ParetoscoutError,
     SettingsDiffer,
     StorageUnavailable,
+    UnknownName,
     UnreadableFile,
 )
 from .statement import Metric
@@ -36,14 +38,19 @@ from .study.standing import Trial
 
 #: A request that gets no answer is sent again for so many seconds, after pauses that get longer.
 PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 120.0, 0.1, 5.0
-#: Answers that mean: not now.
-NOT_NOW = (408, 429, 502, 503, 504)
+#: Answers that mean: not now. Others do if they say when to try again.
+NOT_NOW = (408, 502, 503, 504)
 TIMEOUT = 60.0
 PREFIX = "urn:paretoscout:problem:"
 
 
-class Unknown(ParetoscoutError, LookupError):
-    """The server knows nothing of that name."""
+class Unknown(UnknownName):
+    """The server knows nothing of that name, and says so in its own words."""
+
+    def __init__(self, said: str) -> None:
+        """Take what the server said."""
+        Exception.__init__(self, said)
+        self.kind, self.name, self.known = "name", "", []
 
 
 #: What is raised, by the type of the problem that the server names.
@@ -145,10 +152,15 @@ class Server:
             else:
                 if answer.status_code < 400:
                     return answer
-                if answer.status_code not in NOT_NOW or time.monotonic() + pause > end:
+                if not _not_now(answer) or time.monotonic() + pause > end:
                     raise _raised(answer)
             time.sleep(pause * (0.5 + secrets.randbelow(1000) / 1000))
             pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _not_now(answer: Any) -> bool:
+    """Whether another answer may come later: a limit that is reached stays, too many failures pass."""
+    return answer.status_code in NOT_NOW or (answer.status_code == 429 and "Retry-After" in answer.headers)
 
 
 def _raised(answer: Any) -> ParetoscoutError:
@@ -334,13 +346,21 @@ class RemoteStudy:
 
 
 def _number(trial: Trial | int) -> int:
-    return trial.number if isinstance(trial, Trial) else trial
+    return trial.number if isinstance(trial, Trial) else checks.whole("trial", trial, least=0)
 
 
 def _observation(trial: Trial | int, values: Mapping[str, Any]) -> dict[str, Any]:
-    def plain(value: Any) -> Any:
-        if isinstance(value, Below):
-            return {"below": value.value}
-        return None if value is None else float(value)
+    """Return an outcome as the server takes it; what is no number is refused as a study would."""
+    number = _number(trial)
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"outcome of trial {number} must be {{metric: number}}, got {checks.got(values)}")
 
-    return {"trial": _number(trial), "values": {name: plain(value) for name, value in values.items()}}
+    def plain(name: str, value: Any) -> Any:
+        if value is None:
+            return None
+        known = checks.number(
+            f"{name!r} in outcome of trial {number}", value.value if isinstance(value, Below) else value
+        )
+        return {"below": known} if isinstance(value, Below) else known
+
+    return {"trial": number, "values": {name: plain(name, value) for name, value in values.items()}}
