@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import threading
@@ -46,6 +47,7 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.live.closing = asyncio.Event()
         _let_readers_go(service, asyncio.get_running_loop())
+        _end_with_parent()
         if told.warm:
             threading.Thread(target=warm_up, args=(service.ready,), daemon=True, name="warm-up").start()
         else:
@@ -87,6 +89,19 @@ def _let_readers_go(service: Service, loop: asyncio.AbstractEventLoop) -> None:
                 before(signum, frame)
 
         signal.signal(number, end)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, however that ended: it would keep the port."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return  # it is the only one
+
+    def watch() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent").start()
 
 
 def _add_events(app: FastAPI, service: Service) -> None:

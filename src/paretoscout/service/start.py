@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +39,8 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
     port = bound.getsockname()[1]
     started(f"http://{_shown(settings.host)}:{port}")
     if settings.workers == 1:
+        # uvicorn ends in good order and then raises the signal once more: this is where it ends up
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         uvicorn.Server(uvicorn.Config(APPLICATION, port=port, **how)).run(sockets=[bound])
         return
     bound.close()  # the processes share one that uvicorn makes
