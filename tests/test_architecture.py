@@ -96,7 +96,7 @@ ALLOWED: dict[str, set[str]] = {
         "verdicts",
         "written",
     },
-    "client": {"errors", "statement", "study"},
+    "client": {"checks", "errors", "statement", "study"},
     "service": {"__init__", "answer", "checks", "errors", "page", "shown", "storage", "study", "written"},
     "planning": {
         "__init__",
