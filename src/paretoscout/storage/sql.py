@@ -35,6 +35,8 @@ from .forks import before_fork, inside
 from .schema import PAGE, answers, events, heads, mark_of_event, mark_of_study, snapshots, studies
 
 BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
+CLOCK_SECONDS = 5.0  # the clock of a server is looked at so often; in between, that of this machine goes on from there
+CLOCK_JUMP = 0.1  # seconds by which the clock of this machine was set, or slept, and is not gone on from
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 MODES = ("rw", "ro")
@@ -138,6 +140,7 @@ class SQLStorage(Storage):
         self._upgrade = upgrade
         self._lock = threading.RLock()
         self._writer_lock = threading.Lock()  # threads of one process queue here, fairly, not at the database
+        self._clock = _Clock()
         _open_storages.add(self)
         self._open(make=True)
 
@@ -315,6 +318,9 @@ class SQLStorage(Storage):
     def now(self) -> float:
         if self.sqlite:
             return time.time()
+        return self._clock.now(self._now_there)
+
+    def _now_there(self) -> float:
         with self._errors(), self._reading() as connection:
             return float(connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())")) or 0.0)
 
@@ -443,6 +449,24 @@ def _close_all() -> None:
 
 
 before_fork(_close_all)
+
+
+class _Clock:
+    """The clock of a server, without asking it each time."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[float, float, float] | None = None  # its time, and by the two clocks of this machine
+
+    def now(self, ask: Callable[[], float]) -> float:
+        """Return what time it is there."""
+        if self._seen is not None:
+            there, here, steady = self._seen
+            passed, went = time.monotonic() - steady, time.time() - here
+            if passed < CLOCK_SECONDS and abs(went - passed) < CLOCK_JUMP:
+                return there + passed
+        there = ask()
+        self._seen = there, time.time(), time.monotonic()
+        return there
 
 
 class _SQLWriter(Writer):
