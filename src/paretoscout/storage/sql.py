@@ -263,7 +263,9 @@ class SQLStorage(Storage):
         with self._errors(), self._transaction() as connection:
             study = self._claim(connection, name)
             self.on_wait(time.perf_counter() - began)
-            yield _SQLWriter(connection, name, study.id, study.log, by)
+            writer = _SQLWriter(connection, name, study.id, study.log, by)
+            yield writer
+            writer.send()
 
     def _claim(self, connection: sa.Connection, name: str) -> Any:
         """Keep all others from writing to a study (in SQLite the transaction does)."""
@@ -473,17 +475,20 @@ class _SQLWriter(Writer):
     def __init__(self, connection: sa.Connection, name: str, study: int, log: str, by: str) -> None:
         self.connection, self.name, self.study, self.log, self.by = connection, name, study, log, by
         self.appended: list[Event] = []
+        self._waiting: list[dict[str, Any]] = []  # rows of events that are to be sent, together
         self._end = _head(connection, study, log, None)
 
     def events(self, after: int = -1, kinds: Sequence[str] | None = None) -> list[Event]:
         if after >= self._end.last:
             return []
+        self.send()
         rows = self.connection.execute(_newer, {"study": self.study, "number": after}).all()
         return list(_picked(_sound(self.name, self.log, rows, after, self._end.last), kinds))
 
     def head(self, number: int | None = None) -> Head:
         if number is None or number == self._end.last:
             return self._end
+        self.send()
         return self._end._replace(mark=_mark_of(self.connection, self.study, number))
 
     def append(self, events_: Sequence[Event]) -> None:
@@ -495,10 +500,17 @@ class _SQLWriter(Writer):
             row = dict(zip(("number", "kind", "trial", "body", "at", "worker"), said, strict=True))
             rows.append({"study": self.study, **row, "mark": mark_of_event(self.log, *said)})
         if rows:
-            self.connection.execute(_insert, rows)
+            self._waiting += rows
             self.appended += events_
             self._end = Head(self.log, rows[-1]["number"], rows[-1]["mark"])
-            self.connection.execute(_set_head, {"of": self.study, "last": self._end.last, "mark": self._end.mark})
+
+    def send(self) -> None:
+        """Hand to the database what was appended: all of it at once, before anybody reads it or it is committed."""
+        if not self._waiting:
+            return
+        self.connection.execute(_insert, self._waiting)
+        self.connection.execute(_set_head, {"of": self.study, "last": self._end.last, "mark": self._end.mark})
+        self._waiting = []
 
     def snapshot(self, number: int, data: bytes) -> None:
         self.connection.execute(snapshots.delete().where(snapshots.c.study == self.study, snapshots.c.number >= number))
