@@ -35,6 +35,7 @@ from .forks import before_fork, inside
 from .schema import PAGE, answers, events, heads, mark_of_event, mark_of_study, snapshots, studies
 
 BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
+WRITERS = 4  # at most so many threads of a process write at the same time, at a server: it has 15 connections
 CLOCK_SECONDS = 5.0  # the clock of a server is looked at so often; in between, that of this machine goes on from there
 CLOCK_JUMP = 0.1  # seconds by which the clock of this machine was set, or slept, and is not gone on from
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
@@ -139,7 +140,9 @@ class SQLStorage(Storage):
         self.read_only = False
         self._upgrade = upgrade
         self._lock = threading.RLock()
-        self._writer_lock = threading.Lock()  # threads of one process queue here, fairly, not at the database
+        # threads of one process queue here, fairly, not at the database; at a server, writers of several studies may be
+        # at work, but never so many that none of the connections is left for what they read meanwhile
+        self._writer_lock = threading.Lock() if self.sqlite else threading.BoundedSemaphore(WRITERS)
         self._clock = _Clock()
         _open_storages.add(self)
         self._open(make=True)
