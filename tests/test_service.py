@@ -224,7 +224,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 #: What each scope may do, at least: method, address, body.
-DOES = {
+DOES: dict[str, list[tuple[str, str, Any]]] = {
     "read": [("GET", "/v1/studies/models/standing", None), ("GET", "/v1/studies", None), ("GET", "/metrics", None)],
     "tell": [("POST", "/v1/studies/models/ask", {})],
     "write": [
@@ -262,7 +262,7 @@ def test_a_scope_allows_what_it_says_and_no_more(place: str, scope: str) -> None
 def test_wrong_tokens_are_refused(place: str, text: str) -> None:
     Tokens(SQLStorage(place)).create("admin")
     with client_of(place) as client:
-        answer = client.get("/v1/studies", headers={"Authorization": f"Bearer {text}".encode("latin-1")})
+        answer = client.get("/v1/studies", headers={b"Authorization": f"Bearer {text}".encode("latin-1")})
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
         assert client.get("/v1/studies").status_code == 401
