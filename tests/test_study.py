@@ -217,6 +217,22 @@ def test_telling_twice_is_a_no_op_and_telling_otherwise_an_error() -> None:
     refuses(study, Conflict, "trial 0 was told before, with other values", partial(study.tell, trial, other))
 
 
+def test_the_rest_of_an_outcome_that_comes_after_the_trial_was_given_up_is_kept_as_late() -> None:
+    """A visitor waited for the page, and bought after everybody had given up: no contradiction, and no evidence."""
+    clock = Clock()
+    study = new(lease=60.0, clock=clock, at_give_up={"quality": 0.0})
+    trial, other = study.ask(2)
+    study.tell(trial, {"cost": 2.0})
+    clock.now += 61
+    assert study.tell_many([(trial, {"quality": 1.0}), (other, {"cost": 1.0, "quality": 0.5})]) == 2
+    assert study.counts()["late"] == 2
+    assert [values for _, _, values, _ in study.observations()] == [[1.0, 2.0], [0.5, 1.0]]
+    study.tell(trial, {"quality": 1.0, "cost": 2.0})  # again: nothing new
+    assert study.counts()["late"] == 2
+    refuses(study, Conflict, "told before, with other values", partial(study.tell, trial, {"quality": 2.0}))
+    refuses(study, Conflict, "told before, with other values", partial(study.tell, trial, {"cost": 2.5}))
+
+
 def test_failed_measurements_cost_no_data() -> None:
     study = new()
     first = study.ask()
