@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from ..study import Study
+from ..study.described import settings_of
 from .telemetry import logger
 
 #: Kinds of studies that people have most: noise known, unknown, bounded, and the same blocks.
@@ -13,6 +14,7 @@ USUAL = (
     {"metrics": {"quality": "max", "cost": "min"}},
     {"metrics": {"quality": "max", "cost": "min"}, "blocks": [f"block {k}" for k in range(8)]},
     {"metrics": {"quality": "max", "cost": "min"}, "guards": ["cost <= 5"], "goal": "front"},
+    {"metrics": {"quality": {"bounds": [0, 5]}, "cost": {"direction": "min", "eps": "5%"}}},
 )
 
 
@@ -20,7 +22,7 @@ def warm_up(ready: threading.Event) -> None:
     """Go once through what studies do, with made-up outcomes, then say that the server is ready."""
     try:
         for settings in USUAL:
-            study = Study(["a", "b", "c"], storage="memory", **settings)
+            study = Study(storage="memory", **settings_of({"arms": ["a", "b", "c"], **settings}, "a study"))
             for number in range(12):
                 if study.done:
                     break
