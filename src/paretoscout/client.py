@@ -106,6 +106,12 @@ class Server:
     def __repr__(self) -> str:
         return f"<Server {self.url}>"
 
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def studies(self) -> list[dict[str, Any]]:
         """Return what there is to know of all studies, oldest first."""
         found: list[dict[str, Any]] = self.call("GET", "/v1/studies")["studies"]
@@ -122,7 +128,7 @@ class Server:
         return RemoteStudy(self, name)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Let go of connections; `with connect(url) as server:` does so at its end."""
         self._http.close()
 
     def __enter__(self) -> Server:
