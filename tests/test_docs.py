@@ -20,8 +20,8 @@ from paretoscout.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
-#: Run to the end by test_examples.py.
-QUESTIONS = ("README", "is-a-faster", "which-compressor", "which-model")
+#: Run to the end by test_examples.py and test_web_shop.py.
+QUESTIONS = ("README", "is-a-faster", "which-compressor", "which-model", "web-shop")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
 
 
