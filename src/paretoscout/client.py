@@ -131,12 +131,6 @@ class Server:
         """Let go of connections; `with connect(url) as server:` does so at its end."""
         self._http.close()
 
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def call(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         """Send a request, again if need be, and return the answer; a problem is raised as in `Study`."""
         answer = self.send(method, path, body, params)
