@@ -178,3 +178,10 @@ def test_an_ask_that_finds_all_decided_keeps_what_lapsed() -> None:
         asked, clock.now = asked + 1, clock.now + 1.5
     assert asked < 200
     assert study.open == []
+
+
+def test_practical_verdicts_are_asked_of_algorithms_that_have_them() -> None:
+    twins = {case.algorithm for case in doors.door_cases() if "practical verdicts" in case.title}
+    assert "scout" in twins
+    for name in twins:
+        ps.Study(["a", "b"], {"x": "max", "y": "min"}, sigma=1.0, algorithm=name, goal="practical", storage="memory")

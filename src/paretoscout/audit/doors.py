@@ -84,7 +84,10 @@ def _with_twins(made: Iterator[DoorCase]) -> Iterator[DoorCase]:
     """Let every fourth case, and those of the short audit, be tried with practical verdicts as well."""
     for turn, case in enumerate(made):
         yield case
-        if isinstance(case.play, partial) and isinstance(case.play.args[0], Options) and (case.short or turn % 4 == 0):
+        judged = any(kernels.intervals for kernels in get(case.algorithm).kernels)  # others have no practical verdicts
+        of_options = isinstance(case.play, partial) and isinstance(case.play.args[0], Options)
+        if judged and of_options and (case.short or turn % 4 == 0):
+            assert isinstance(case.play, partial)
             options, *rest = case.play.args
             play = partial(case.play.func, replace(options, goal="practical"), *rest, **case.play.keywords)
             yield replace(case, title=f"{case.title}, practical verdicts", play=play)
