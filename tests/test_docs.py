@@ -22,6 +22,8 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
 #: Run to the end by test_examples.py and test_web_shop.py.
 QUESTIONS = ("README", "is-a-faster", "which-compressor", "which-model", "web-shop")
+#: Blocks of commands for a server: run by test_service_docs.py.
+SERVER = "http://127.0.0.1:8765"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
 
 
@@ -76,7 +78,7 @@ def test_commands_run(document: Path, installed: Path, monkeypatch: pytest.Monke
     script = installed / "bin" / "paretoscout"
     ours = script.read_text().replace("exec ", "")
     script.write_text(f'{ours}code=$?\n[ "$1" = bench ] && [ $code = 3 ] && exit 0\nexit $code\n')
-    commands = blocks(document, "sh")
+    commands = [block for block in blocks(document, "sh") if SERVER not in block]
     assert commands
     if document.name == "blocks.md":  # its first example makes the table that the commands read
         subprocess.run([sys.executable, "-c", blocks(document, "python")[0]], check=True, timeout=PATIENCE)
