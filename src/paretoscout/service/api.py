@@ -54,6 +54,7 @@ def needs(scope: str) -> Callable[..., Who]:
     def who(request: Request) -> Who:
         found = service_of(request).access.who(request, scope, request.path_params.get("name"))
         request.state.facts = {"token": found.token, "worker": found.worker}
+        request.state.one_study = found.study is not None
         return found
 
     return who

@@ -18,7 +18,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from .. import __version__
-from ..errors import ParetoscoutError
+from ..errors import ParetoscoutError, UnknownName
 from ..study import schema
 from . import api, bodies, live, problems, telemetry
 from .doors import Doors
@@ -161,6 +161,8 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ParetoscoutError)
     @app.exception_handler(Refused)
     async def _(request: Request, error: ParetoscoutError | Refused) -> Response:
+        if isinstance(error, UnknownName) and error.kind == "study" and getattr(request.state, "one_study", False):
+            error = UnknownName("study", error.name, [])  # whoever has a token for one study learns no names of others
         return page_of_problem(request, error) if for_people(request) else of_error(error, number(request))
 
     @app.exception_handler(RequestValidationError)
