@@ -40,3 +40,41 @@ def test_what_was_answered_before_a_backup_was_put_back_is_done_again(place: str
         mine = {"Authorization": f"Bearer {token}"}  # tokens stay as they are
         assert client.get("/v1/studies/models/standing", headers=mine).json()["asked"] == 0
         assert SQLStorage(place).answer("", "one") is None
+
+
+def test_a_token_for_one_study_learns_no_names_of_others(place: str) -> None:
+    tokens = Tokens(SQLStorage(place))
+    admin, bound = ({"Authorization": f"Bearer {tokens.create('admin', study)}"} for study in (None, "gone"))
+    with client_of(place) as client:
+        client.post("/v1/studies", json={**STUDY, "name": "secret"}, headers=admin)
+        assert "secret" in client.get("/v1/studies/nope/front", headers=admin).json()["detail"]
+        for address in ("front", "standing", "events?follow=false"):
+            refused = client.get(f"/v1/studies/gone/{address}", headers=bound)
+            assert refused.status_code == 404
+            assert "secret" not in refused.text
+        assert "secret" not in client.delete("/v1/studies/gone", headers=bound).text
+
+
+def test_a_body_that_is_no_object_is_refused_with_what_to_do(place: str) -> None:
+    with client_of(place) as client:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}  # as curl -d sends it
+        refused = client.post("/v1/studies", content=b'{"name": "x"}', headers=form)
+        assert refused.status_code == 422
+        assert "Content-Type: application/json" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"metrics": {"ms": "least"}}, "metrics.ms"),
+        ({"metrics": {"ms": {"eps": []}}}, "metrics.ms"),
+        ({"arms": [1.5]}, "arms.0"),
+    ],
+)
+def test_the_place_of_what_is_wrong_is_one_in_the_request(place: str, change: dict[str, Any], field: str) -> None:
+    with client_of(place) as client:
+        said = client.post("/v1/studies", json=STUDY | change).json()
+        assert said["field"].startswith(field)
+        assert not {"literal", "list[", "Body"} & {
+            word for word in ("literal", "list[", "Body") if word in said["field"]
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -27,10 +28,7 @@ PAGE = (FOLDER / "web-shop.md").read_text("utf-8")
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(FOLDER))
-    import web_shop
-
-    module: ModuleType = web_shop
-    return module
+    return importlib.import_module("web_shop")
 
 
 @pytest.fixture(scope="module")

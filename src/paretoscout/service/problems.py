@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,10 @@ from ..shown import line
 
 MEDIA_TYPE = "application/problem+json"
 PREFIX = "urn:paretoscout:problem:"
+#: Errors of pydantic about a body that is not an object at all.
+NOT_AN_OBJECT = ("model_attributes_type", "model_type", "dict_type")
+#: What pydantic calls one of several forms that a value may have: it is no place in a request.
+FORM = re.compile(r"(literal|list|dict|tuple|function-\w+)\[|(Metric|Observations?)Body$|Below$")
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,13 @@ def field_of(error: ParetoscoutError) -> str | None:
 def of_validation(errors: Sequence[Any], request: str) -> JSONResponse:
     """Return the answer to a request whose body or parameters are not of the described form."""
     first = errors[0]
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    if tuple(first["loc"]) == ("body",) and first["type"] in NOT_AN_OBJECT:
+        return problem(INVALID, "body must be a JSON object, with Content-Type: application/json", request, "body")
+    place = [
+        str(part)
+        for part in first["loc"]
+        if part not in ("body", "query", "path", "header") and not FORM.match(str(part))
+    ]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     where = ".".join(place) or str(first["loc"][0])
     return problem(INVALID, line(f"{where}: {first['msg']}{more}")[:500], request, where[:200])
