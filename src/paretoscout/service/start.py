@@ -19,6 +19,9 @@ from .settings import ServerSettings
 APPLICATION = "paretoscout.service.app:make_app"
 #: What was acknowledged is finished within so many seconds when the server is told to end.
 GRACE_SECONDS = 20
+#: A process that does not answer the first one for so long is stuck, and replaced. To load everything takes a while, on
+#: a slow or busy machine much longer than the 5 seconds that are usual: it would be replaced for ever.
+HEALTHY_SECONDS = 120
 
 
 def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
@@ -34,6 +37,7 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": GRACE_SECONDS,
         "limit_concurrency": 1000,
+        "timeout_worker_healthcheck": HEALTHY_SECONDS,
     }
     bound = _bound(settings)
     port = bound.getsockname()[1]
