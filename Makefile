@@ -7,16 +7,16 @@ PYTEST := $(BIN)/python -m pytest -q
 IN_TWO := -n 2 --dist worksteal
 
 # What takes longest of the tests; make check leaves it out.
-SLOW := audit bench compile docs examples reproduce study_trust
+SLOW := audit bench compile docs examples reproduce service_trust study_trust
 
 # What has more to test where time does not matter: make audit.
-LONG := audit study_trust session_bytes diagnostics standing cli_exits
+LONG := audit study_trust service_trust session_bytes diagnostics standing cli_exits
 
 # For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench scale growth beside-hyperfine beside-evaluations leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -49,6 +49,7 @@ compiled: $(VENV)/installed-dev
 audit: $(VENV)/installed-dev
 	$(BIN)/paretoscout audit --out out/audit.json
 	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) $(LONG:%=tests/test_%.py)
+	$(BIN)/python -m benchmarks.service_trust --json out/service-trust.json
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
@@ -73,8 +74,17 @@ bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	run growth --json out/growth.json --picture out/growth.png; \
 	run reach --json out/reach.json --picture out/reach.png; \
 	run study_speed --json out/study.json; \
+	run service_load --json out/service.json; \
 	run against_hyperfine --json out/hyperfine.json; \
 	run beside_hyperfine --json out/beside-hyperfine.json; \
+	test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
+
+# Both run, whatever misses its target; then it fails.
+service: $(VENV)/installed-bench
+	@missed=; \
+	run() { echo "python -m benchmarks.$$*"; $(BIN)/python -m "benchmarks.$$@" || missed="$$missed $$1"; }; \
+	run service_load --json out/service.json; \
+	run service_trust --json out/service-trust.json; \
 	test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
 
 scale: $(VENV)/installed-dev

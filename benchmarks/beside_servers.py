@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing as mp
+import os
 import random
 import sys
 import time
@@ -21,7 +22,7 @@ from paretoscout.client import Server, connect
 from paretoscout.storage.sql import SQLStorage
 from paretoscout.study import Study
 
-__all__ = ["Client", "Load", "NoPostgres", "PostgresServer", "Served", "check", "make_studies", "quantile"]
+__all__ = ["Client", "Cpu", "Load", "NoPostgres", "PostgresServer", "Served", "check", "make_studies", "quantile"]
 
 #: So long a client tries again: a server that is gone for longer is a fault.
 PATIENCE = 300.0
@@ -123,3 +124,51 @@ def quantile(values: list[float], share: float) -> float:
     """Return the value that a share of all is at most."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Seconds of CPU so far: of the whole machine, of all that this process started, and of some of that."""
+
+    at: float
+    machine: float
+    ours: float
+    server: float
+
+    @classmethod
+    def now(cls, server: Served) -> Cpu:
+        """Return what was used until now, by processes that are there."""
+        tick = os.sysconf("SC_CLK_TCK")
+        busy = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+        machine = sum(int(busy[k]) for k in (0, 1, 2, 5, 6)) / tick  # user, nice, system, interrupts
+        parents, used = {}, {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                said = stat.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it is gone
+            number = int(stat.parent.name)
+            parents[number], used[number] = int(said[1]), (int(said[11]) + int(said[12])) / tick
+
+        def under(root: int) -> float:
+            return sum(seconds for number, seconds in used.items() if root in _line(number, parents))
+
+        return cls(time.monotonic(), machine, under(os.getpid()), under(server.process.pid))
+
+    def since(self, before: Cpu) -> dict[str, float]:
+        """Return how many cores were in use meanwhile: by the server, by all of this, by others."""
+        passed = self.at - before.at
+        ours, machine = self.ours - before.ours, self.machine - before.machine
+        return {
+            "server": (self.server - before.server) / passed,
+            "all of this": ours / passed,
+            "others": max(0.0, machine - ours) / passed,
+        }
+
+
+def _line(number: int, parents: dict[int, int]) -> list[int]:
+    """Return a process, the one that started it, and so on."""
+    found = [number]
+    while parents.get(found[-1], 0) > 0:
+        found.append(parents[found[-1]])
+    return found

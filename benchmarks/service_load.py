@@ -30,6 +30,7 @@ from rich.table import Table
 
 from benchmarks.beside_servers import (
     Client,
+    Cpu,
     Load,
     NoPostgres,
     PostgresServer,
@@ -64,12 +65,12 @@ def run_case(server: Served, storage: str, case: str, seconds: float) -> dict[st
     load = Load(server.url, names, batch, CLIENTS)
     reading = Reader(server.url, names) if reader else None
     load.start()
-    before = waits(server)
+    before, used = waits(server), Cpu.now(server)
     time.sleep(seconds)
-    after = waits(server)
+    after, cores = waits(server), Cpu.now(server).since(used)
     seen = load.end()
     admin.close()
-    row = summary(seen) | {"what": case, "lock wait": (after - before).as_dict()}
+    row = summary(seen) | {"what": case, "lock wait": (after - before).as_dict(), "cores": cores}
     if reading is not None:
         row["reader"] = reading.end()
     found = check(server, storage, names, seen)
@@ -297,9 +298,10 @@ def show(screen: Console, rows: list[dict[str, Any]], where: list[dict[str, Any]
         "p99",
         "tell p50",
         "p99",
-        "lock wait mean",
+        "lock wait",
         "p99 ≤",
-        "lost or doubled",
+        "wrong",
+        "others' cores",
     )
     table = Table(*heads, box=None)
     for row in rows:
@@ -311,8 +313,10 @@ def show(screen: Console, rows: list[dict[str, Any]], where: list[dict[str, Any]
         waited = [f"{1e3 * wait[key]:,.1f} ms" for key in ("mean", "p99 at most")] if wait else ["", ""]
         found = str(sum(row["faults"].values())) if "faults" in row else ""
         target = f"≥ {row['least']:g} {'ok' if row['met'] else 'MISSED'}" if "least" in row else ""
-        table.add_row(row["what"], f"{row['pairs/s']:,.1f}", target, *times, *waited, found)
+        busy = f"{row['cores']['others']:.2f}" if "cores" in row else ""
+        table.add_row(row["what"], f"{row['pairs/s']:,.1f}", target, *times, *waited, found, busy)
     screen.print(table)
+    screen.print("wrong: outcomes or trials that were lost, doubled or changed. others' cores: what ran beside it.")
     by_name = {row["what"]: row for row in rows}
     if READER_CASE in by_name:
         reader = by_name[READER_CASE]["reader"]

@@ -79,7 +79,7 @@ def killed(postgres: PostgresServer, kills: int, screen: Console) -> dict[str, A
             server.start()
             under_way(storage)
             downs.append(time.monotonic() - down)
-            if (kill + 1) % 10 == 0:
+            if (kill + 1) % 5 == 0:
                 screen.print(f"killed {kill + 1} times, {time.monotonic() - began:.0f} s")
         seen = load.end()
         found = check(server.ready(), storage, names, seen)
