@@ -10,7 +10,7 @@ IN_TWO := -n 2 --dist worksteal
 SLOW := audit bench compile docs examples reproduce service_trust study_trust
 
 # What has more to test where time does not matter: make audit.
-LONG := audit study_trust service_trust session_bytes diagnostics standing cli_exits
+LONG := audit study_trust service_schema service_trust session_bytes diagnostics standing cli_exits
 
 # For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
