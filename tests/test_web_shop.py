@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -15,10 +17,13 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 pytest.importorskip("httpx2", reason="the extra client is not installed")
-from conftest import PATIENCE
-from servers import Served, served
+import uvicorn
+from conftest import PATIENCE, wait_for
 
+from paretoscout.service.app import make_app
+from paretoscout.service.settings import ServerSettings
 from paretoscout.service.tokens import Tokens
+from paretoscout.storage import storage_of
 from paretoscout.storage.sql import SQLStorage
 
 FOLDER = Path(__file__).parent.parent / "docs" / "examples"
@@ -31,22 +36,49 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("web_shop")
 
 
-@pytest.fixture(scope="module")
-def with_token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
-    """A server, and a token of one who may make studies."""
-    place = f"sqlite:///{tmp_path_factory.mktemp('shop') / 'shop.db'}"
-    token = Tokens(SQLStorage(place)).create("write")
-    with served(place) as server:
-        yield server, token
+class Time:
+    """The time by which a server gives up: it passes when the shop lets it, however busy the machine is."""
+
+    now = 1_000_000.0
+
+    def pass_(self, seconds: float) -> None:
+        """Let a tenth of the time pass after which a trial is given up."""
+        self.now += 3 * seconds
+
+
+@dataclass(frozen=True)
+class Running:
+    url: str
+    token: str
+    time: Time
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """A server that answers over HTTP, in a thread, with a clock of its own, and a token of one who may make studies."""
+    place, clock = str(tmp_path / "shop.db"), Time()
+    monkeypatch.setattr(SQLStorage, "now", lambda self: clock.now)
+    storage = storage_of(place)
+    assert isinstance(storage, SQLStorage)
+    token = Tokens(storage).create("write")
+    server = uvicorn.Server(uvicorn.Config(make_app(ServerSettings(place)), port=0, log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_for("the server to start", lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Running(f"http://127.0.0.1:{port}", token, clock)
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
 
 
 def test_the_right_checkout_comes_out_and_regret_is_below_that_of_an_even_split(
-    with_token: tuple[Served, str], shop: ModuleType
+    running: Running, shop: ModuleType
 ) -> None:
-    server, token = with_token
-    with shop.ps.connect(server.url, token) as client:
+    with shop.ps.connect(running.url, running.token) as client:
         study = shop.create(client, "first")
-        saw = shop.run(study, seed=1)
+        saw = shop.run(study, seed=1, rest=running.time.pass_)
         standing = study.standing()
         assert standing.done
         assert standing.front == (shop.BEST,)
@@ -71,18 +103,15 @@ def test_the_right_checkout_comes_out_and_regret_is_below_that_of_an_even_split(
         assert "with a video: breaks latency <= 400" in said
 
 
-def test_the_page_shows_what_the_script_prints_and_its_command_works(
-    with_token: tuple[Served, str], tmp_path: Path
-) -> None:
+def test_the_page_shows_what_the_script_prints_and_its_command_works(running: Running, tmp_path: Path) -> None:
     """Cut short: the first visitors are enough to see that it runs."""
-    server, token = with_token
     (command,) = re.findall(r"^(python web_shop\.py) http://\S+$", PAGE, re.M)
     script = (FOLDER / "web_shop.py").read_text("utf-8").replace("most: int = 20_000", "most: int = 100")
     (tmp_path / "web_shop.py").write_text(script)
     done = subprocess.run(
-        [sys.executable, *command.split()[1:], server.url],
+        [sys.executable, *command.split()[1:], running.url],
         cwd=tmp_path,
-        env=os.environ | {"PARETOSCOUT_TOKEN": token},
+        env=os.environ | {"PARETOSCOUT_TOKEN": running.token},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -12,6 +12,8 @@ from __future__ import annotations
 import heapq
 import random
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import paretoscout as ps
@@ -28,6 +30,7 @@ BEST = "one page"  # of those that load within 400 ms
 SPENT = 40.0  # EUR, on average
 MOST_SPENT = 60.0
 AT_ONCE = 40  # visitors who arrive in one go
+PAUSE = 0.05  # seconds from one go to the next
 LATEST = 1  # so many goes later, at most, somebody returns to buy
 GIVE_UP = 1.5  # seconds: longer than anybody takes to come back
 
@@ -76,8 +79,10 @@ def create(server: ps.client.Server, name: str) -> ps.client.RemoteStudy:
     )
 
 
-def run(study: ps.client.RemoteStudy, seed: int = 0, most: int = 20_000) -> dict[str, int]:
-    """Let visitors come until the study has its answer; return how many saw what."""
+def run(
+    study: ps.client.RemoteStudy, seed: int = 0, most: int = 20_000, rest: Callable[[float], object] = time.sleep
+) -> dict[str, int]:
+    """Let visitors come until the study has its answer; return how many saw what. rest: lets time pass."""
     rng = random.Random(seed)
     shop = Shop(study)
     later: list[tuple[int, str]] = []  # who buys in which go
@@ -98,6 +103,7 @@ def run(study: ps.client.RemoteStudy, seed: int = 0, most: int = 20_000) -> dict
             buyers.append(heapq.heappop(later)[1])
         shop.arrive(buyers)  # some went away and return: they see what they saw
         shop.bought({visitor: rng.uniform(0.5, 1.5) * SPENT for visitor in buyers})
+        rest(PAUSE)
     return {option: sum(trial.arm == option for trial in shop.seen.values()) for option in TRUTH}
 
 
@@ -117,10 +123,12 @@ def report(study: ps.client.RemoteStudy, saw: dict[str, int]) -> str:
     for option, metrics in study.against(PRESENT).items():
         cells = [shown(each["difference"], each["lift"]) for each in metrics.values()]
         lines.append(f"{option:<16}" + "".join(f"{cell:>26}" for cell in cells))
-    lines += ["", f"{'option':<16}{'asked':>8}{'told':>8}{'partly':>8}{'unheard':>9}{'heard of':>10}"]
+    lines += ["", f"{'option':<16}{'asked':>8}{'told':>8}{'partly':>8}{'unheard':>9}{'late':>6}{'heard of':>10}"]
     for option, heard in study.asked_and_told().items():
         share = "" if heard.share is None else f"{heard.share:.1%}"
-        lines.append(f"{option:<16}{heard.asked:>8}{heard.told:>8}{heard.partly:>8}{heard.unheard:>9}{share:>10}")
+        lines.append(
+            f"{option:<16}{heard.asked:>8}{heard.told:>8}{heard.partly:>8}{heard.unheard:>9}{heard.late:>6}{share:>10}"
+        )
     lines += [f"{each['option']}: {each['reason']}" for each in study.standing().as_dict()["withdrawn"]]
     even = lost(dict.fromkeys(saw, sum(saw.values()) / len(saw)))
     lines += [
