@@ -4,6 +4,7 @@
 |---|---|
 | `settings.py` | what a server is told when it starts, and its limits |
 | `app.py` | the application: its parts put together, from the first byte of a request to the last of the answer |
+| `service.py` | what routes work with: storage, tokens, open studies and numbers of one process |
 | `api.py` | `/v1`: each route is one method of a study |
 | `bodies.py` | what comes in and goes out, as it stands in `/openapi.json` |
 | `problems.py` | the one place where an error becomes an answer |
@@ -15,5 +16,7 @@
 | `telemetry.py` | numbers for Prometheus, lines for the log |
 | `pages.py` | pages for people |
 | `start.py` | starting and ending it |
+| `warm.py` | what is compiled before it says that it is ready |
+| `demo.py` | example studies that move, for `paretoscout serve --demo` |
 | `demo.py` | three example studies that move: `serve --demo` |
 """

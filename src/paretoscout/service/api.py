@@ -38,7 +38,6 @@ STANDING: dict[str, Any] = {
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Standing"}}},
 }
 router = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[Security(HTTPBearer(auto_error=False))])
-#: Of a whole table the first columns are these.
 JSON = "application/json"
 
 
