@@ -90,6 +90,8 @@ def test_behind_https_cookies_stay_there(place: str, tokens: Tokens) -> None:
     token = tokens.create("read")
     with client_of(place, https=True) as client:
         assert "Secure" in sign_in(client, token).headers["set-cookie"]
+        page = client.get("/studies/models", headers={"Authorization": f"Bearer {token}", **HTML})
+        assert 'value="https://localhost/studies/models"' in page.text
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,9 @@ def add_pages(app: FastAPI, service: Service) -> None:
         who = await run_in_threadpool(service.access.who, request, "read", name)
         view = await views.of(name)
         choice = Choice.of(request.query_params)
-        frame = _frame(service, who, name, str(request.base_url).rstrip("/"), view)
+        host = str(request.base_url).rstrip("/").partition("://")[2]
+        scheme = "https" if service.settings.https else "http"
+        frame = _frame(service, who, name, f"{scheme}://{host}", view)
         return HTMLResponse(await run_in_threadpool(study_page, view, choice, frame))
 
     @app.get("/studies/{name}/page.html", **hidden)
