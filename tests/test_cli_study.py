@@ -257,7 +257,7 @@ def test_create_from_yaml(folder: Path) -> None:
         ("arms: [{a: 1}, {b: 1}]\nmetrics: {q: max}", "must all have the same keys (a)"),
         ("arms: [a]\nmetrics: [q]", "metrics of study.yaml must be written 'name: min'"),
         ("arms: [a]\nmetrics: {q: max}\nalgorithm: {name: scout}", "must be written NAME[:SETTING=VALUE...]"),
-        ("arms: [a]\nmetrics: {q: max}\nlease: soon", "--lease must be a time such as"),
+        ("arms: [a]\nmetrics: {q: max}\nlease: soon", "lease must be a time such as"),
         ("arms: none.csv\nmetrics: {q: max}", "no such file: none.csv"),
         ("arms: [a", "study.yaml must be a YAML file, but: "),
         ("[1]", "study.yaml must have keys (name, title, arms"),

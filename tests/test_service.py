@@ -392,13 +392,6 @@ def test_malformed_bodies_are_refused(models: TestClient, body: bytes) -> None:
     told(answer)
 
 
-def test_a_body_that_is_not_said_to_be_json_is_refused_in_plain_words(client: TestClient) -> None:
-    sent = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = client.post("/v1/studies", content=json.dumps(MODELS), headers=sent)
-    assert answer.status_code == 422
-    assert told(answer)["detail"].startswith("Content-Type must be application/json")
-
-
 def test_a_batch_is_kept_whole_or_not_at_all(models: TestClient) -> None:
     trials = models.post("/v1/studies/models/ask", json={"count": 2}).json()["trials"]
     rows = [

@@ -167,10 +167,6 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, error: RequestValidationError) -> Response:
-        sent = request.headers.get("content-type", "")
-        if request.method == "POST" and "json" not in sent:
-            wrong = f"Content-Type must be application/json, got {sent[:100] or 'none'}"
-            return problem(problems.INVALID, wrong, number(request), "Content-Type")
         return of_validation(error.errors(), number(request))
 
     @app.exception_handler(HTTPException)
