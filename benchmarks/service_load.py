@@ -17,6 +17,7 @@ import multiprocessing as mp
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -258,6 +259,7 @@ def main() -> int:
     parser.add_argument("--profile", action="store_true", help="say where the time goes, whatever comes out")
     arguments = parser.parse_args()
     seconds = 5.0 if arguments.short else arguments.seconds
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it started ends with it
     screen = Console(width=150)
     rows, where = [], []
     try:

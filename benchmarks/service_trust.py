@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -185,6 +186,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=KILLS, help="0: none")
     parser.add_argument("--soak", type=int, default=SOAK, help="outcomes; 0: none")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it started ends with it
     screen = Console(width=150)
     rows: dict[str, Any] = {"soak": []}
     try:
