@@ -133,6 +133,7 @@ def test_a_server_that_is_killed_loses_nothing_and_does_nothing_twice(clients: C
         check(server, load.ledgers)
 
 
+@pytest.mark.long
 def test_a_server_killed_between_request_and_answer_does_it_once(clients: Clients, place: str) -> None:
     """What was asked for is done, the answer is lost with the server, and the client asks again by the same key."""
     with killed_at_last(Served(place)) as server:
@@ -157,6 +158,7 @@ def test_a_server_killed_between_request_and_answer_does_it_once(clients: Client
         check(server, [ledger])
 
 
+@pytest.mark.long
 def test_the_processes_of_a_server_end_with_it_and_make_room_for_the_next(clients: Clients, place: str) -> None:
     """Only the first process is killed, by a system that is out of memory: the port must become free."""
     with killed_at_last(Served(place, "--workers", "2")) as server:
