@@ -97,6 +97,7 @@ def check_state(state: Any, n_arms: int, n_metrics: int, tickets: Sequence[np.nd
         "code": (0, 3),
         "block": (0, len(arrays.get("outcomes", ()))),
         "count": (-1, 2**53),
+        "number": (0, 2**53),  # of samples; kernels take places from it, though it is a float
         "few": (0, max((array.shape[-1] for name, array in arrays.items() if name.endswith("seen")), default=0)),
         "feature": (0, n_features - 1),
         "features": (0, n_features),

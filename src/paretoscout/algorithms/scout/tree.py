@@ -50,6 +50,7 @@ class Tree(NamedTuple):
     own: FloatArray  # (L, R, 2) of the arm in question: log weight less price, and variance of its mean; scratch
 
 
+declare(Samples, {"counts": "number"})
 declare(Tree, {"arms": "place", "place": "arm", "size": "arms", "standing": "arms", "stack": "count"})
 
 
