@@ -74,7 +74,18 @@ def test_every_number_of_a_state_has_a_role_and_states_are_within_their_limits(n
     assert unknown == [], "say in algorithms/states.py, or by Kernels(ranges=...), what these arrays hold"
     for _, array, role in roles_of(session.state):
         assert not isinstance(role, tuple) or array.shape == (len(role),)
-        known = {*ROLES, "arms", "some arms", "undecided", "undecided arms", "place", "samples", "real", "block"}
+        known = {
+            *ROLES,
+            "arms",
+            "some arms",
+            "undecided",
+            "undecided arms",
+            "place",
+            "samples",
+            "real",
+            "block",
+            "number",
+        }
         assert set(role if isinstance(role, tuple) else [role]) <= known
     for _ in range(60):
         loaded = Session.load(session.dump())
@@ -104,6 +115,7 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
     ),
     ("pfiwr", {"explored": 2**53}),
     ("pfiwr", {"explored": -1}),
+    ("scout, robust, noise unknown", {"tabular.samples.counts": -1e299}),
     ("scout, noise unknown", {"n_seen": 6, "presence": [0, 1, 2, 3], "counters": 0}),
     (
         "scout, tabular",
