@@ -25,6 +25,8 @@ from servers import Clients, Served, served
 
 from paretoscout.client import RemoteStudy
 from paretoscout.errors import StorageUnavailable
+from paretoscout.service.settings import ServerSettings
+from paretoscout.service.start import _bound
 from paretoscout.storage.sql import SQLStorage
 from paretoscout.study import Study
 
@@ -219,6 +221,14 @@ def test_a_client_that_sends_half_a_request_is_cut_off_and_holds_up_nobody(clien
         each.close()
     assert time.monotonic() - began >= SECONDS - 0.5
     assert server.json("GET", "/v1/studies/patient/standing")["asked"] == 5
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Without it every answer takes 40 ms more: its end waits until the client confirms its beginning."""
+    with _bound(ServerSettings("nowhere.db", port=0)) as bound:
+        assert bound.proto == socket.IPPROTO_TCP, "asyncio looks at it"
+        with socket.create_connection(bound.getsockname()), bound.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 # Watched
