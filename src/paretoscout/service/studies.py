@@ -160,10 +160,13 @@ class OpenStudies:
 
     def _weigh(self, name: str, each: _Open) -> None:
         """Find out how large a study is, when it has grown much, and let others go if there is too much."""
-        events = each.writer.events_seen + each.reader.events_seen
+        seen = max(each.writer, each.reader, key=lambda study: study.events_seen)
+        loaded = (each.writer.events_seen > 0) + (each.reader.events_seen > 0)
+        events = loaded * seen.events_seen
         if events <= 2 * each.events + 100 and each.size:
             return
-        each.size, each.events = each.writer.nbytes + each.reader.nbytes, events
+        # of the two, only the one that is ahead is looked at: the other would have to catch up for it
+        each.size, each.events = max(1, loaded) * seen.nbytes, events
         with self._lock:
             while sum(other.size for other in self._open.values()) > self.memory and len(self._open) > 1:
                 oldest = next(iter(self._open))
