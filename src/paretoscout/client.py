@@ -277,15 +277,16 @@ class RemoteStudy:
         self,
         measure: Measure,
         *,
-        workers: int = 1,
+        workers: int | None = None,
         trials: int | None = None,
         timeout: float | None = None,
         callback: Callable[..., None] | None = None,
         catch: type[Exception] | tuple[type[Exception], ...] = (),
+        engine: str = "threads",
     ) -> RemoteStanding:
         """Ask, measure and tell until every arm has its verdict; see `Study.run`."""
-        how = {"workers": workers, "trials": trials, "timeout": timeout, "callback": callback, "catch": catch}
-        return run(self, measure, **how)  # type: ignore[arg-type, return-value]
+        how: dict[str, Any] = {"workers": workers, "trials": trials, "timeout": timeout, "engine": engine}
+        return run(self, measure, callback=callback, catch=catch, **how)  # type: ignore[arg-type, return-value]
 
     def standing(self, at: int | None = None) -> RemoteStanding:
         """Return all that is known, after the last event or after an earlier one."""

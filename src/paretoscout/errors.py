@@ -11,6 +11,7 @@ ParetoscoutError
 │   └── NothingToAsk                   not before outcomes are in: all that is left is being measured
 ├── MissingData (a LookupError)        a data set that is not on this machine; the message says how to get it
 ├── StorageUnavailable (an OSError)    a database that cannot be reached, is not ours, or has another version
+├── EngineUnavailable (an OSError)     a cluster that cannot be reached, or whose workers die or have other code
 ├── UnreadableFile (a ValueError)      not one of our files, or written by a newer version
 └── MissingExtra (an ImportError)      a feature whose packages are not installed; gives the install line
 """
@@ -88,6 +89,10 @@ class MissingData(ParetoscoutError, LookupError):
 
 class StorageUnavailable(ParetoscoutError, OSError):
     """A database that cannot be reached, belongs to something else, or has another version."""
+
+
+class EngineUnavailable(ParetoscoutError, OSError):
+    """A cluster that cannot be reached, or whose workers die or have other code."""
 
 
 class UnreadableFile(ParetoscoutError, ValueError):

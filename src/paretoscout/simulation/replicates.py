@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from ..algorithms.contract import Algorithm, Settings
 from ..algorithms.registry import resolve
 from ..algorithms.states import copy_state
 from ..defaults import DELTA
+from ..engines import cores
 from ..environments import begun, environment_of
 from ..errors import InvalidInput
 from ..geometry import are_right, gaps
@@ -99,6 +99,19 @@ def simulate(
     return run.result(finished, n_replicates)
 
 
+def changed(algorithm: Algorithm, settings: Settings) -> dict[str, Any]:
+    """Return the settings that are not the usual ones."""
+    usual = asdict(algorithm.settings())
+    return {name: value for name, value in asdict(settings).items() if value != usual[name]}
+
+
+def label_of(algorithm: Algorithm, settings: Settings) -> str:
+    """Return the name of an algorithm, and those of its settings that are not the usual ones."""
+    return " ".join(
+        [algorithm.name, *(f"{name}={shown(value)}" for name, value in changed(algorithm, settings).items())]
+    )
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One finished replicate."""
@@ -168,19 +181,20 @@ class Simulation:
             self.slice_rounds = max(100, int(min(fitting, 2 * self.slice_rounds)))
         return replicate.outcome()
 
+    def right(self, fronts: BoolArray) -> BoolArray:
+        """Judge returned sets (R, K) by the success condition."""
+        return are_right(self.means, fronts, self.units.eps, self.setup.goal)
+
     def result(self, finished: list[Outcome], n_replicates: int) -> Result:
         """Put the finished replicates in order and judge them by the success condition."""
         finished.sort(key=lambda outcome: outcome.index)
         fronts = np.array([outcome.returned for outcome in finished])
         stopped = np.array([outcome.stopped for outcome in finished])
-        right = are_right(self.means, fronts, self.units.eps, self.setup.goal)
         told = self.setup.sigma
-        settings, usual = asdict(self.settings), asdict(self.algorithm.settings())
-        changed = [f"{name}={shown(value)}" for name, value in settings.items() if value != usual[name]]
         return Result(
             algorithm=self.algorithm.name,
-            label=" ".join([self.algorithm.name, *changed]),
-            settings=settings,
+            label=label_of(self.algorithm, self.settings),
+            settings=asdict(self.settings),
             problem=self.problem.name,
             arms=self.problem.arms,
             metrics=tuple(metric.name for metric in self.problem.metrics),
@@ -198,7 +212,7 @@ class Simulation:
             replicates=np.array([outcome.index for outcome in finished]),
             samples=np.array([outcome.samples for outcome in finished]),
             regret=np.array([outcome.regret for outcome in finished]),
-            success=right & stopped,
+            success=self.right(fronts) & stopped,
             stopped=stopped,
             fronts=fronts,
             pulls=(pulls := np.array([outcome.pulls for outcome in finished])),
@@ -298,8 +312,3 @@ def in_threads(
     if failures:
         raise failures[0]
     return finished, interrupted
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
-from ..errors import InvalidInput, NotSupported
+from ..engines import Engine, opened
+from ..errors import EngineUnavailable, InvalidInput, NotSupported
 from .standing import Standing, Trial
 
 if TYPE_CHECKING:
@@ -19,31 +19,39 @@ if TYPE_CHECKING:
 Measure = Callable[..., Mapping[str, Any]]
 #: Is told of each outcome that is in.
 Callback = Callable[["Study", Trial, Mapping[str, Any]], None]
+#: What `Study.run` takes.
+LOOPING = ("workers", "trials", "timeout", "callback", "catch", "engine")
+#: A run ends when so many measurements in a row were lost because their workers died.
+MOST_LOST = 10
 
 
 def run(
     study: Study,
     measure: Measure,
     *,
-    workers: int = 1,
+    workers: int | None = None,
     trials: int | None = None,
     timeout: float | None = None,
     callback: Callback | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    engine: str = "threads",
 ) -> Standing:
     """Ask, measure and tell until every arm has its verdict; see `Study.run`."""
     if not callable(measure):
         raise InvalidInput(f"measure of run must be a function of an arm, got {measure!r}")
-    workers = checks.whole("workers of run", workers, least=1)
+    if workers is not None:
+        checks.whole("workers of run", workers, least=1)
     most = None if trials is None else checks.whole("trials of run", trials, least=1)
     end = None if timeout is None else time.monotonic() + checks.number("timeout of run", timeout, above=0.0)
-    begun = 0
+    begun, lost = 0, 0
     busy: dict[Future[Mapping[str, Any]], Trial] = {}
-    with _threads(workers) as pool:
+    alone = engine == "threads" and workers is None
+    with opened(engine, 1 if alone else workers, again=False) as pool:
+        slots = pool.slots
         try:
             while True:
                 may_begin = (most is None or begun < most) and (end is None or time.monotonic() < end)
-                while may_begin and len(busy) < workers and (trial := _next(study, bool(busy))) is not None:
+                while may_begin and len(busy) < slots and (trial := _next(study, bool(busy))) is not None:
                     on = () if trial.block is None else (trial.block,)
                     busy[pool.submit(measure, trial.arm, *on)] = trial
                     begun += 1
@@ -51,7 +59,10 @@ def run(
                 if not busy:
                     return study.standing()
                 for done in wait(busy, return_when=FIRST_COMPLETED).done:
-                    _take(study, busy.pop(done), done, callback, catch)
+                    told = _take(study, busy.pop(done), done, pool, callback, catch)
+                    lost = 0 if told else lost + 1
+                    if lost >= MOST_LOST:
+                        raise EngineUnavailable(f"the last {lost} measurements were lost: their workers died")
         finally:
             for future, trial in busy.items():  # something went wrong: what is under way is asked again later
                 future.cancel()
@@ -76,16 +87,18 @@ def _take(
     study: Study,
     trial: Trial,
     done: Future[Mapping[str, Any]],
+    pool: Engine,
     callback: Callback | None,
     catch: type[Exception] | tuple[type[Exception], ...],
-) -> None:
-    """Tell what came out; of a measurement that failed, that it did."""
+) -> bool:
+    """Tell what came out; of a measurement that failed, that it did. Return False if its worker died."""
     try:
         outcome = done.result()
     except Exception as problem:
-        study.fail(trial, f"{type(problem).__name__}: {problem}"[:500])
-        if isinstance(problem, catch):
-            return
+        died = pool.lost(problem)
+        study.fail(trial, "its worker died" if died else f"{type(problem).__name__}: {problem}"[:500])
+        if died or isinstance(problem, catch):
+            return not died
         raise
     try:
         wanted = study.spec.columns
@@ -101,23 +114,14 @@ def _take(
         raise
     if callback is not None:
         callback(study, trial, outcome)
-
-
-@contextmanager
-def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads for measurements; Ctrl-C waits for none that has not begun."""
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="measure")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    return True
 
 
 def find_front(arms: Any, measure: Measure, metrics: Any, **how: Any) -> Standing:
     """Return the standing of options after measuring them until every one has its verdict.
 
     arms, metrics: as in `Study`. measure: a function of the name of an arm that returns {metric: number}. how: what
-    `Study.run` takes (workers, trials, timeout, callback, catch), and what `Study` takes (delta, sigma, guards, ...);
+    `Study.run` takes (workers, trials, timeout, callback, catch, engine), and what `Study` takes (delta, sigma, ...);
     the study is kept in memory unless told otherwise.
 
     >>> truth = {"small": {"quality": 0.6, "cost": 1.0}, "large": {"quality": 0.9, "cost": 5.0}}
@@ -126,7 +130,7 @@ def find_front(arms: Any, measure: Measure, metrics: Any, **how: Any) -> Standin
     """
     from .study import Study
 
-    looping = {name: how.pop(name) for name in ("workers", "trials", "timeout", "callback", "catch") if name in how}
+    looping = {name: how.pop(name) for name in LOOPING if name in how}
     study = Study(arms, metrics, **{"storage": "memory", **how})
     if len(study.spec.arms) == 1 and not study.spec.guards:
         raise InvalidInput(

@@ -389,25 +389,28 @@ class Study:
         self,
         measure: Measure,
         *,
-        workers: int = 1,
+        workers: int | None = None,
         trials: int | None = None,
         timeout: float | None = None,
         callback: Callback | None = None,
         catch: type[Exception] | tuple[type[Exception], ...] = (),
+        engine: str = "threads",
     ) -> Standing:
         """Ask, measure and tell until every arm has its verdict or the budget is spent; return the standing.
 
         measure: a function of the name of an arm (in a study with blocks: of an arm and a block) that returns {metric:
-        number}. workers: so many measurements at the
-        same time, in threads. trials, timeout: begin no more after so many measurements, or seconds. callback(study,
-        trial, outcome): is called after each. catch: exceptions of `measure` that only mean that this measurement
-        failed, so it is made again later. Any other one ends the run; what was told is kept.
+        number}. workers: so many measurements at the same time; None: one, or as many as the engine has room for.
+        trials, timeout: begin no more after so many measurements, or seconds. callback(study, trial, outcome): is
+        called after each. catch: exceptions of `measure` that only mean that this measurement failed, so it is made
+        again later. Any other one ends the run; what was told is kept. engine: where measurements are made: "threads",
+        "processes", "dask", "ray", or a cluster such as "dask://host:8786". One whose worker died counts as failed.
 
         >>> study = Study(["a", "b"], {"quality": "max"}, sigma=0.01, storage="memory")
         >>> study.run(lambda arm: {"quality": 1.0 if arm == "a" else 0.5}).front
         ('a',)
         """
-        return run(self, measure, workers=workers, trials=trials, timeout=timeout, callback=callback, catch=catch)
+        how: dict[str, Any] = {"workers": workers, "trials": trials, "timeout": timeout, "engine": engine}
+        return run(self, measure, callback=callback, catch=catch, **how)
 
     def fail(self, trial: Trial | int, reason: str = "", cut: bool = False) -> None:
         """Say that a measurement failed: it costs no data, and is asked again.
