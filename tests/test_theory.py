@@ -20,7 +20,12 @@ from paretoscout.theory import bounds, difficulty
 
 Floats = NDArray[np.float64]
 INF, NAN = float("inf"), float("nan")
-BOUNDS = [ps.theory.sample_lower_bound, ps.theory.regret_lower_bound, ps.theory.sample_upper_bound]
+BOUNDS = [
+    ps.theory.sample_lower_bound,
+    ps.theory.regret_lower_bound,
+    ps.theory.sample_upper_bound,
+    ps.theory.regret_upper_bound,
+]
 
 S5 = np.array([[0.8, 0.1], [0.2, 0.75], [0.4, 0.4], [0.7, 0.625], [0.59, 0.1975]])
 S5_CONTEXTS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0.5], [0.6, 0.05, 0.25]])
@@ -61,6 +66,54 @@ def naive_upper_terms(means: Floats, sigma: float, delta: float, eps: float, d: 
         inside = 16 * 2 * 9 * S3**2 / (e * gap[k] ** 2) * math.sqrt(56 * L * d / delta)
         terms.append(16 * 4 * 9 * S**2 / gap[k] ** 2 * (1 + math.log(inside)))
     return terms
+
+
+def naive_regret_upper_bound(
+    means: Floats, sigma: float, delta: float, eps: float, d: int, theta_max: float, samples: float
+) -> float:
+    """What the docstring says, with the samples of the other bound."""
+    found, L, e = ps.geometry.gaps(means), means.shape[1], math.e
+    if found.front.all():
+        return 0.0
+    least = max(eps, min(found.star[~found.front]))
+    S, S3, C = theta_max + sigma, theta_max + 3 * sigma, 33750
+    a, b = 144 * S**2 / least**2, 144 * S3**2 / least**2
+    many = 4 * d * a * (1 + math.log(2 * d * a / e * math.sqrt(7 * L / delta)))
+    few = 4 * b * (1 + math.log(2 * b / e * math.sqrt(56 * L * d / delta)))
+    n = 1 + max(many, few, 0.0)
+    w = max(S * math.sqrt(d * math.log(7 * L * n / delta)), S3 * math.sqrt(math.log(56 * L * d * n**2 / delta)))
+    gamma = C * d**3 * math.log(2 * d * samples**2 / delta)
+    return 2 * theta_max * (naive_t_gamma(d, delta) + gamma) + 24 * math.sqrt(n) * w
+
+
+def printed_regret_upper_bound(
+    means: Floats, sigma: float, delta: float, eps: float, d: int, theta_max: float, samples: float
+) -> float:
+    """The last lines of the paper's proof as they stand."""
+    found, L, e = ps.geometry.gaps(means), means.shape[1], math.e
+    least = max(eps, min(found.star[~found.front]))
+    a = 144 * (theta_max + sigma) ** 2 / least**2
+    n = 1 + 4 * d * a * (1 + math.log(2 * d * a / e * math.sqrt(7 * L / delta)))
+    gamma = 33750 * d**3 * math.log(2 * d * samples**2 / delta)
+    return 2 * theta_max * gamma + 12 * (theta_max + sigma) * math.sqrt(n * math.log(7 * L * n**2 / delta))
+
+
+def naive_estimation_bound(
+    X: Floats, t: int, L: int, sigma: float, delta: float, theta_max: float, arms: int | None, C: float
+) -> list[float]:
+    """The two lemmas behind thm:self, one put into the other, before anything is simplified."""
+    d, p = X.shape[1], delta / (7 * (arms or 1))
+    gamma = C * d**3 * math.log(2 * d * t**2 / p)
+    ell = math.log(3 * L * t / p)
+    imputed = 12 * sigma * math.sqrt(3 * d * ell) + 24 * sigma * math.sqrt(3 * t * d / gamma * ell)
+    noise = (
+        8 * sigma * math.sqrt(2 * math.log(4 * L * t**2 / p))
+        if arms
+        else 2 * sigma * math.sqrt(d * math.log(L * t / p))
+    )
+    total = 3 * theta_max + noise + 3 * d * math.sqrt(2 / t * math.log(2 * d * t**2 / p)) * imputed
+    F = sum(t * np.outer(x, x) for x in X) + np.eye(d)
+    return [math.sqrt(x @ np.linalg.inv(F) @ x) * total for x in X]
 
 
 def naive_t_gamma(d: int, delta: float, C: float = 33750) -> float:
@@ -225,6 +278,80 @@ def test_t_gamma(d: int, first: float, lemma: float, printed: float, first_144: 
     assert first < found < first_144
 
 
+def test_regret_upper_bound_by_hand() -> None:
+    """Two arms, one metric, means 1 and 0, sigma 1, delta 0.1: theta_max is 1, Delta* is 1, d is 2, L is 1.
+
+    Widths of at most d arms: b = 144 * 16 = 2304, n = 1 + 4 * 2304 * log(4608 * sqrt(1120)) = 1 + 9216 * 11.946091,
+    w = 4 sqrt(log(1120 n^2)); tau = T_gamma = 33991728 and gamma_tau = 270000 log(40 tau^2).
+    """
+    found = ps.theory.regret_upper_bound([[1.0], [0.0]], sigma=1, delta=0.1, eps=0.1)
+    n, tau = 1 + 9216 * 11.946091, 33991728
+    expected = 2 * (tau + 270000 * math.log(40 * tau**2)) + 96 * math.sqrt(n * math.log(1120 * n**2))
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_regret_upper_bound_of_s5_against_the_printed_lines() -> None:
+    asked: dict[str, Any] = {"sigma": 1, "delta": 0.1, "eps": 0.05, "d": 3, "theta_max": 1}
+    samples = ps.theory.sample_upper_bound(S5, **asked)
+    found = ps.theory.regret_upper_bound(S5, **asked)
+    assert found == pytest.approx(327758024.024, rel=1e-9)
+    assert found > 2 * printed_regret_upper_bound(S5, **asked, samples=samples)
+
+
+def test_accepted_arms_cost_up_to_four_widths() -> None:
+    """What the docstring says of 2 max beta, on estimates that are off by at most beta = 1 each.
+
+    Arm 0 was accepted. Arm 1 stays in A, since its estimate is dominated by 2 beta, and it is all that A has. Its
+    regret is 4 beta.
+    """
+    truth, estimates = np.array([[4.0, 9.0], [0.0, 0.0]]), np.array([[3.0, 8.0], [1.0, 1.0]])
+    assert np.abs(truth - estimates).max() == 1
+    assert ps.geometry.m(estimates)[1, 0] == 2  # not above beta + beta: it stays
+    assert ps.geometry.gaps(truth).star[1] == 4
+
+
+@pytest.mark.parametrize("arms", [None, 1, 3])
+@pytest.mark.parametrize("C", [33750.0, 1.0])
+def test_estimation_bound_is_the_two_lemmas(arms: int | None, C: float) -> None:
+    for t in (10**9, 10**11):
+        found = ps.theory.estimation_bound(
+            S5_CONTEXTS, rounds=t, n_metrics=2, sigma=0.5, delta=0.1, theta_max=1, arms=arms, exploration=C
+        )
+        assert found == pytest.approx(naive_estimation_bound(S5_CONTEXTS, t, 2, 0.5, 0.1, 1.0, arms, C), rel=1e-9)
+
+
+def test_estimation_bound_by_hand() -> None:
+    """One arm, d = 1, t = 10^9, p = 0.01: norm 1 / sqrt(10^9 + 1), noise 2 sqrt(log(10^11)) = 10.065473,
+    gamma_t = 33750 log(2 * 10^20) = 1577639, c = (24 + 12 * 0.039719) / 25 = 0.979065, sqrt(log(3 * 10^11)) = 5.140724.
+    """
+    found = ps.theory.estimation_bound([[1.0]], rounds=10**9, n_metrics=1, sigma=1, delta=0.07, theta_max=2)
+    assert found == pytest.approx([(6 + 10.065473 + 0.979065 * 5.140724) / 31622.7766], rel=1e-6)
+
+
+@pytest.mark.parametrize("d", [2, 3, 16])
+def test_what_the_docstring_says_of_the_printed_widths(d: int) -> None:
+    """As printed: all arms, wider than what the proof gives; one arm, narrower. From T_gamma on."""
+    p, L, X = 0.01, 2, np.eye(d)
+    for t in (math.ceil(ps.theory.t_gamma(d, delta=p)), 10**15):
+        norm = 1 / math.sqrt(t + 1)
+        asked: dict[str, Any] = {"rounds": t, "n_metrics": L, "sigma": 1, "delta": 7 * p, "theta_max": 1}
+        assert ps.theory.estimation_bound(X, **asked)[0] < 3 * norm * (1 + math.sqrt(d * math.log(L * t / p)))
+        one = ps.theory.estimation_bound(X, **asked, arms=1)[0]
+        assert one > 3 * norm * (1 + 3 * math.sqrt(math.log(4 * L * t**2 / p)))
+
+
+def test_no_estimator_keeps_the_estimation_bound_for_ever() -> None:
+    """By Le Cam's two points an arm of N samples is missed by sigma / (2 sqrt(N)) with probability 1/4 or more."""
+
+    def impossible(t: int) -> bool:
+        asked: dict[str, Any] = {"n_metrics": 2, "sigma": 1, "delta": 0.07, "theta_max": 0}
+        samples = 33750 * 2**2 * math.log(2 * 2 * t**2 / 0.01)  # gamma_t / d
+        return bool(ps.theory.estimation_bound(np.eye(2), rounds=t, **asked)[0] < 1 / (2 * math.sqrt(samples)))
+
+    assert not impossible(10**10)
+    assert impossible(int(1.5e10))
+
+
 def test_the_printed_exploration_is_that_of_the_algorithm() -> None:
     assert ps.algorithms.PFIwR().exploration == theory.PRINTED_EXPLORATION == 6 * 75**2
 
@@ -339,7 +466,9 @@ def test_nothing_to_learn_and_nothing_to_tell_apart() -> None:
         assert ps.theory.sample_lower_bound(means, sigma=1, delta=0.1, eps=0.5) < INF
     assert ps.theory.regret_lower_bound(tie, sigma=1, delta=0.1, eps=0) == INF
     assert ps.theory.regret_lower_bound(copies, sigma=1, delta=0.1, eps=0) < INF
-    assert ps.theory.regret_lower_bound([[1.0, 0.0], [0.0, 1.0]], sigma=1, delta=0.1, eps=0) == 0
+    assert ps.theory.regret_upper_bound(tie, sigma=1, delta=0.1, eps=0) == INF
+    for bound in (ps.theory.regret_lower_bound, ps.theory.regret_upper_bound):
+        assert bound([[1.0, 0.0], [0.0, 1.0]], sigma=1, delta=0.1, eps=0) == 0
 
 
 def test_an_easy_instance_needs_t_gamma() -> None:
@@ -380,14 +509,26 @@ def test_bounds_are_the_formulas(means: Floats, sigma: float, delta: float, eps:
     total = sum(max(0.0, term) for term in naive_upper_terms(means, **asked, theta_max=theta_max))
     upper = ps.theory.sample_upper_bound(means, **asked, theta_max=theta_max)
     assert upper == pytest.approx(max(naive_t_gamma(d, delta), total), rel=1e-12)
+    assert ps.theory.regret_upper_bound(means, **asked, theta_max=theta_max) == pytest.approx(
+        naive_regret_upper_bound(means, **asked, theta_max=theta_max, samples=upper), rel=1e-12
+    )
 
 
 @given(reals(), scales(), st.floats(1e-6, 0.24), st.floats(1e-3, 10), st.sampled_from([0.25, 3.0, 1024.0]))
 def test_units(means: Floats, sigma: float, delta: float, eps: float, c: float) -> None:
-    """Samples do not depend on the unit; nor does the regret bound, as it stands, although regret does."""
+    """Samples do not depend on the unit; nor does the lower bound on regret, as it stands. The upper one does."""
     for bound in BOUNDS:
         plain = bound(means, sigma=sigma, delta=delta, eps=eps)
-        assert bound(c * means, sigma=c * sigma, delta=delta, eps=c * eps) == pytest.approx(plain, rel=1e-9)
+        unit = c if bound is ps.theory.regret_upper_bound else 1
+        assert bound(c * means, sigma=c * sigma, delta=delta, eps=c * eps) == pytest.approx(unit * plain, rel=1e-9)
+
+
+def test_in_small_units_the_bounds_on_regret_cross() -> None:
+    """So the printed lower bound is none."""
+    asked: dict[str, Any] = {"delta": 0.1}
+    for c, crossed in ((1, False), (1e-12, True)):
+        lower = ps.theory.regret_lower_bound(c * T3, sigma=c, eps=0.1 * c, **asked)
+        assert (lower > ps.theory.regret_upper_bound(c * T3, sigma=c, eps=0.1 * c, **asked)) is crossed
 
 
 @given(reals(), scales(), st.floats(1e-9, 0.24), st.floats(1e-3, 10))
@@ -603,8 +744,75 @@ def test_lower_bounds_say_nothing_from_a_quarter_on() -> None:
 
 
 def test_theta_max_is_asked_for() -> None:
-    with pytest.raises(InvalidInput, match=r"theta_max of sample_upper_bound must be given where d is: .*, got None"):
-        ps.theory.sample_upper_bound(S5, sigma=1, delta=0.1, eps=0.1, d=3)
+    for bound in BOUNDS[2:]:
+        with pytest.raises(InvalidInput, match=r"theta_max of \w+_upper_bound must be given where d is: .*, got None"):
+            bound(S5, sigma=1, delta=0.1, eps=0.1, d=3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"contexts": [1.0]}, r"contexts of estimation_bound must have shape \(K, d\)"),
+        ({"contexts": [[1.0, 0.0], [1.0, 1.0]]}, r"contexts of estimation_bound must be no longer than 1, got 1.41421"),
+        ({"rounds": 1000}, r"rounds of estimation_bound must be a whole number, at least \d+, got 1000"),
+        ({"arms": 3}, "arms of estimation_bound must be a whole number, at least 1 and at most 2, got 3"),
+        ({"delta": 1}, "delta of estimation_bound must be a finite number above 0 and below 1, got 1"),
+        ({"sigma": 0}, "sigma of estimation_bound must be a finite number above 0, got 0"),
+        ({"theta_max": -1}, "theta_max of estimation_bound must be a finite number at least 0, got -1"),
+        ({"n_metrics": 0}, "n_metrics of estimation_bound must be a whole number, at least 1, got 0"),
+        ({"exploration": 0}, "exploration of estimation_bound must be a finite number above 0, got 0"),
+    ],
+)
+def test_bad_arguments_of_estimation_bound(wrong: dict[str, Any], message: str) -> None:
+    asked = {"contexts": np.eye(2), "rounds": 10**9, "n_metrics": 2, "sigma": 1.0, "delta": 0.1, "theta_max": 1.0}
+    with pytest.raises(InvalidInput, match=message):
+        ps.theory.estimation_bound(**{**asked, **wrong})
+
+
+# Against simulation
+
+
+def test_pfiwr_stays_below_its_regret_bound() -> None:
+    """Each run may exceed it with probability 0.1, if the theorem is right; more than 15 of 40 have probability 6e-7."""
+    problem = ps.problems.gaussian(T3, sigma=0.5)
+    result = ps.simulate(problem, ps.algorithms.PFIwR(), eps=0.1, delta=0.1, replicates=40, seed=0, max_samples=10**6)
+    bound = ps.theory.regret_upper_bound(T3, sigma=0.5, delta=0.1, eps=0.1)
+    assert result.regret.min() > 0
+    assert int((result.regret > bound).sum()) <= 15
+
+
+def test_dr_mix_stays_below_its_estimation_bound_where_it_says_something() -> None:
+    """d = 2, C = 1: the pool is that of gamma_t, then one arm is pulled on and on. By lem:self_mix from 220,000 rounds on.
+
+    Each of 20 runs may miss with probability 0.1, if the theorem is right; more than 10 have probability 7e-7.
+    """
+    d, delta = 2, 0.1
+    first = math.ceil(4 * 1152 * d**2 * math.log(2 * 1152 * d**2 * math.sqrt(2 * d / (delta / 7))))
+    t, pool = first, math.ceil(d**3 * math.log(2 * d * first**2 / (delta / 7)))
+    bound = ps.theory.estimation_bound(
+        np.eye(d), rounds=t, n_metrics=1, sigma=1, delta=delta, theta_max=1, exploration=1
+    )
+    missed = sum(bool((dr_mix_errors(t, pool, seed) > bound).any()) for seed in range(20))
+    assert missed <= 10
+
+
+def dr_mix_errors(t: int, pool: int, seed: int) -> Floats:
+    """Errors of DR-mix on two arms, means 0, after t rounds of which only the first `pool` sample arm 1."""
+    rng = np.random.default_rng(seed)
+    arms = np.where(np.arange(t) < pool, np.arange(t) % 2, 0)
+    estimator = ps.estimators.DRMix(np.eye(2), delta=0.1, seed=seed)
+    estimator.update(arms, rng.standard_normal(t), explored=np.arange(t) < pool)
+    return np.abs(estimator.means[:, 0])
+
+
+def test_the_printed_width_is_too_narrow_where_exploring_is_rare() -> None:
+    """50 samples of arm 1 and 10^5 rounds: 9 sqrt(log(4 t^2 / p) / t) = 0.15, its mean is off by 1 / sqrt(50) = 0.14.
+
+    A normal error exceeds it with probability 0.28, delta is 0.1. Fewer than 5 of 60 have probability 4e-5.
+    """
+    t = 10**5
+    width = 9 * math.sqrt(math.log(4 * t**2 / (0.1 / 7)) / t)
+    assert sum(bool(dr_mix_errors(t, 100, seed)[1] > width) for seed in range(60)) >= 5
 
 
 @pytest.mark.parametrize(
