@@ -10,13 +10,13 @@ IN_TWO := -n 2 --dist worksteal
 SLOW := audit bench compile docs examples reproduce service_trust study_trust
 
 # What has more to test where time does not matter: make audit.
-LONG := audit study_trust service_schema service_trust session_bytes diagnostics standing cli_exits
+LONG := audit study_trust service_schema service_trust session_bytes diagnostics standing cli_exits sweeps
 
 # For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -46,13 +46,16 @@ uncompiled: $(VENV)/installed-dev
 compiled: $(VENV)/installed-dev
 	$(BIN)/python tests/compile_all.py
 
-audit: $(VENV)/installed-dev
-	$(BIN)/paretoscout audit --out out/audit.json
+audit: $(VENV)/installed-clusters
+	$(BIN)/paretoscout audit --rows out/audit --out out/audit.json
 	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) $(LONG:%=tests/test_%.py)
 	$(BIN)/python -m benchmarks.service_trust --json out/service-trust.json
 
 reach: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.reach --json out/reach.json --picture out/reach.png
+
+engines: $(VENV)/installed-clusters
+	$(BIN)/python -m benchmarks.engines --json out/engines.json --page docs/sweeps.md
 
 leaderboard: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.leaderboard --json out/leaderboard.json --page docs/leaderboard.md
@@ -112,6 +115,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(VENV)/installed-bench: $(VENV)/installed-dev
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+$(VENV)/installed-clusters: $(VENV)/installed-dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dask,ray]'
 	@touch $@
 
 # VOPy pins an older numpy, hence an environment of its own. Where it cannot be had the benchmark says so.

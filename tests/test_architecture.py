@@ -16,7 +16,9 @@ PACKAGE = Path(ps.__file__).parent
 #: One-way: a part imports only from parts above it. docs/architecture.md draws this.
 ALLOWED: dict[str, set[str]] = {
     "defaults": set(),
+    "version": set(),
     "errors": set(),
+    "engines": {"errors"},
     "shown": set(),
     "notebook": {"errors", "shown"},
     "checks": {"errors"},
@@ -57,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "checks",
         "algorithms",
         "defaults",
+        "engines",
         "environments",
         "errors",
         "files",
@@ -72,6 +75,22 @@ ALLOWED: dict[str, set[str]] = {
         "verdicts",
     },
     "plots": {"errors", "guarantee", "kernels", "shown", "simulation", "statement", "verdicts"},
+    "sweeps": {
+        "algorithms",
+        "checks",
+        "defaults",
+        "engines",
+        "errors",
+        "kernels",
+        "notebook",
+        "problem",
+        "problems",
+        "shown",
+        "simulation",
+        "statement",
+        "version",
+        "written",
+    },
     "study": {
         "practical",
         "__init__",
@@ -79,6 +98,7 @@ ALLOWED: dict[str, set[str]] = {
         "checks",
         "defaults",
         "diagnostics",
+        "engines",
         "environments",
         "errors",
         "files",
@@ -149,6 +169,8 @@ ALLOWED: dict[str, set[str]] = {
         "verdicts",
     },
     "audit": {
+        "sweeps",
+        "engines",
         "practical",
         "algorithms",
         "bench",
@@ -164,6 +186,7 @@ ALLOWED: dict[str, set[str]] = {
         "verdicts",
     },
     "reproduce": {
+        "engines",
         "__init__",
         "algorithms",
         "errors",
@@ -177,6 +200,8 @@ ALLOWED: dict[str, set[str]] = {
         "shown",
         "simulation",
         "streams",
+        "sweeps",
+        "theory",
     },
     "cli": {
         "__init__",
@@ -205,6 +230,7 @@ ALLOWED: dict[str, set[str]] = {
         "study",
         "verdicts",
         "written",
+        "sweeps",
     },
     "__main__": {"cli"},
     "__init__": {
@@ -221,6 +247,7 @@ ALLOWED: dict[str, set[str]] = {
         "simulation",
         "statement",
         "study",
+        "sweeps",
         "theory",
         "verdicts",
     },
@@ -234,6 +261,7 @@ OUTSIDE = {
     "bench": {"numpy", "scipy"},
     "page": {"jinja2", "markupsafe", "numpy"},
     "diagnostics": {"numpy", "scipy"},
+    "engines": {"distributed", "ray"},
     "cli": {"click", "pyarrow", "rich", "yaml"},
     "practical": {"numpy", "scipy"},
     "problems": {"numpy", "pooch"},
@@ -243,6 +271,7 @@ OUTSIDE = {
     "simulation": {"checks", "numpy", "rich", "scipy"},
     "storage": {"psycopg", "sqlalchemy"},
     "study": {"numpy", "yaml"},
+    "sweeps": {"numba", "numpy", "pandas", "pyarrow", "yaml"},
     "theory": {"numpy", "scipy"},
 }
 

@@ -69,7 +69,10 @@ def plain(block: str) -> bool:
 
 @pytest.mark.parametrize(
     "document",
-    [ROOT / "README.md", *(ROOT / "docs" / name for name in ("studies.md", "bench.md", "growth.md", "blocks.md"))],
+    [
+        ROOT / "README.md",
+        *(ROOT / "docs" / name for name in ("studies.md", "bench.md", "growth.md", "blocks.md", "sweeps.md")),
+    ],
     ids=lambda path: path.name,
 )
 def test_commands_run(document: Path, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

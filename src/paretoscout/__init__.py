@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__ as __version__
+
 if TYPE_CHECKING:
     from . import algorithms as algorithms
     from . import errors as errors
@@ -25,9 +27,8 @@ if TYPE_CHECKING:
     from .simulation.watch import watch
     from .statement import Metric
     from .study import Below, Guard, Standing, Study, Trial, analyze, find_front
+    from .sweeps.grid import Sweep, sweep
     from .verdicts import VerdictTable
-
-__version__ = "0.1.0"
 
 _homes = {
     "algorithms": "algorithms",
@@ -46,6 +47,7 @@ _homes = {
     "Standing": "study",
     "Study": "study",
     "StudyPlan": "planning",
+    "Sweep": "sweeps.grid",
     "Trial": "study",
     "VerdictTable": "verdicts",
     "analyze": "study",
@@ -55,6 +57,7 @@ _homes = {
     "plan": "planning",
     "plan_from_pilot": "planning",
     "simulate": "simulation.replicates",
+    "sweep": "sweeps.grid",
     "watch": "simulation.watch",
 }
 
@@ -84,6 +87,7 @@ __all__ = [
     "Standing",
     "Study",
     "StudyPlan",
+    "Sweep",
     "Trial",
     "VerdictTable",
     "algorithms",
@@ -99,6 +103,7 @@ __all__ = [
     "plots",
     "problems",
     "simulate",
+    "sweep",
     "theory",
     "watch",
 ]

@@ -9,24 +9,26 @@ right. A test computes how surely one that fails with probability 0.2 is found o
 from __future__ import annotations
 
 import math
-import multiprocessing
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from ..algorithms.contract import Algorithm, Settings
+from ..engines import cores, opened
 from ..errors import InvalidInput, NotSupported
 from ..geometry import gaps
 from ..shown import counted
-from ..simulation.progress import Progress, compiling, progress_bar
-from ..simulation.replicates import Outcome, Simulation, cores, in_threads
+from ..simulation.progress import progress_bar
 from ..simulation.results import rate_interval
-from .doors import DoorCase, Played
+from ..sweeps.cells import Cell, Plan, Play, Report
+from ..sweeps.runs import TIME, RunCell
+from ..sweeps.schedule import play
+from ..sweeps.sources import code_digest
+from ..sweeps.store import Row as Played
+from ..sweeps.store import kept_in
+from .doors import DoorCase
 from .families import Case
 
 FALSE_ALARM = 1e-4  # per row
@@ -36,11 +38,12 @@ FIRST_LOOK = 20
 LAST_LOOK_SHARE = 0.8  # of the probability of a false alarm; the looks before it share the rest
 
 # Algorithms that claim nothing are run to see what happens, not for as long as it takes.
-UNCLAIMED_SECONDS = 10.0  # a row; if no run gets an answer in that time, those that were begun are failures
-#: A row of one that claims a guarantee ends after so many seconds, and says so. Runs that are cut off are no failures.
+UNCLAIMED_SECONDS = 10.0  # of work on a row; if no run gets an answer in that time, those that were begun are failures
+#: A row of one that claims a guarantee ends after so many seconds of work, and says so. Runs that are cut off are no
+#: failures.
 CLAIMED_SECONDS = 600.0
-#: So does a row of a door, of which there are many, at the next look.
-DOOR_SECONDS = 20.0
+#: So does a row of a door, of which there are many, but not before the first look.
+DOOR_SECONDS = 40.0
 
 #: Replicates of doors that have numbers of their own, for each seed.
 MOST_REPLICATES = 1_000_000
@@ -125,6 +128,148 @@ def planned(case: Case | DoorCase, replicates: int) -> int:
     return math.ceil(COSTLY_SHARE * replicates) if case.costly else replicates
 
 
+@dataclass(frozen=True)
+class Judge:
+    """Says when a row is clear: its failures are surely more than delta, or fewer."""
+
+    replicates: int
+    delta: float
+    ends_broken: bool = True  # a row that is clear ends: where it fails too often, and where it does not
+    ends_kept: bool = True
+
+    def interval(self, failures: int, played: int) -> tuple[float, float]:
+        """Return the interval of the failure rate at the look that is next, or now."""
+        tail = next(tail for size, tail in looks(self.replicates) if size >= played)
+        return rate_interval(failures, played, 1.0 - 2.0 * tail)
+
+    def clear(self, interval: tuple[float, float]) -> bool:
+        """Whether a row ends here."""
+        low, high = interval
+        return (self.ends_broken and low > self.delta) or (self.ends_kept and high < self.delta)
+
+    def plan(self, seconds: float, **more: Any) -> Plan:
+        """Return how often its cell is played: until it is clear, at most for so many seconds of work."""
+        sizes = tuple(size for size, _ in looks(self.replicates))
+        return Plan(self.replicates, sizes, self._enough, seconds, **more)
+
+    def _enough(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        return self.clear(self.interval(sum(not row["success"] for row in rows), len(rows)))
+
+
+def _swept(
+    asked: Sequence[tuple[Cell, Plan]],
+    title: str,
+    folder: Path | None,
+    engine: str,
+    workers: int | None,
+    progress: bool | None,
+) -> Iterator[tuple[list[Played], str]]:
+    """Play cells; yield the rows of each, in order, and why it was refused, if so."""
+    cells = [cell for cell, _ in asked]
+    if not cells:
+        return
+    store, total = kept_in(folder, title, cells), sum(plan.replicates for _, plan in asked)
+    with opened(engine, workers) as where, store.writing(cells), progress_bar(progress, total, title) as bar:
+        for cell, refused in play(asked, store, where, bar):
+            yield list(store.rows(cell)), refused
+            store.forget(cell)
+
+
+# Algorithms
+
+
+@dataclass(frozen=True, eq=False)
+class CaseCell(RunCell):
+    """An algorithm on a case."""
+
+    @property
+    def content(self) -> Any:
+        """All that its rows depend on, and which case it is: two that are alike are played by themselves."""
+        return {**super().content, "case": self.more}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The settings; eps is a text, whatever other cases have."""
+        columns = super().columns
+        return {**columns, "eps": str(columns["eps"])}
+
+    @property
+    def code(self) -> str:
+        """That of runs: what a case is, is in its content."""
+        return code_digest(RunCell.__module__.partition(".")[2])
+
+    def start(self) -> Play:
+        """Refuse what would not end."""
+        if self.goal in ("front", 1) and not self.record.uses_eps:
+            run = self.simulation()
+            if gaps(run.means).required.min() < HOPELESS * run.units.eps.min():
+                raise NotSupported("looks for the exact front, which arms so close leave undecided")
+        return super().start()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A row that is to be measured."""
+
+    contender: Contender
+    case: Case
+    delta: float
+
+    @property
+    def claims(self) -> bool:
+        """Whether a guarantee is claimed."""
+        return self.contender.record.under(self.contender.record.settings(**self.contender.asked)).guarantees
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What is known before it is measured."""
+        case = self.case
+        head: dict[str, Any] = {"algorithm": self.contender.label, "claims": self.claims, "family": case.family}
+        return head | {"case": case.title, "tells": case.tells, "delta": self.delta}
+
+    def cell(self, seed: int) -> CaseCell:
+        """Return what is played; InvalidInput or NotSupported where it cannot be."""
+        case, record = self.case, self.contender.record
+        if isinstance(case.problem, str):
+            raise NotSupported(case.problem)
+        return CaseCell(
+            case.problem,
+            record.name,
+            self.contender.settings(case),
+            eps=case.eps,
+            delta=self.delta,
+            goal=1 if record.one_metric and case.goal == "front" else case.goal,  # one best arm is all it looks for
+            max_samples=case.max_samples,
+            seed=seed,
+            label=self.contender.label,
+            more={"family": case.family, "case": case.title},
+        )
+
+    def row(self, rows: Sequence[Played], refused: str, judge: Judge, patience: float) -> Row:
+        """Return what came out."""
+        finished = [row for row in rows if row["ended"] != TIME]
+        if refused or (self.claims and not finished):
+            return Row(**self.head, verdict=SKIPPED, reason=refused or f"no run ended within {patience:g} s")
+        counts = finished or rows  # if no run got an answer in time, those that were begun are failures
+        failures = sum(not row["success"] for row in counts)
+        interval = judge.interval(failures, len(counts))
+        late = len(rows) > len(finished) or (len(rows) < judge.replicates and not judge.clear(interval))
+        fails = interval[0] > self.delta
+        verdict = {(True, True): BROKEN, (True, False): KEPT, (False, True): FAILS, (False, False): OPEN}
+        samples, seconds = (sum(row[name] for row in rows) for name in ("samples", "seconds"))
+        return Row(
+            **self.head,
+            verdict=BEYOND if self.claims and self.case.beyond else verdict[self.claims, fails],
+            reason=f"stopped after {patience:g} s" if late else self.case.beyond,
+            replicates=len(counts),
+            failures=failures,
+            capped=sum(not row["stopped"] for row in counts),
+            interval=interval,
+            samples=sum(row["samples"] for row in finished) / len(finished) if finished else math.nan,
+            microseconds=1e6 * seconds / samples if finished and samples else math.nan,
+        )
+
+
 def audit(
     contenders: Sequence[Contender],
     cases: Sequence[Case],
@@ -135,108 +280,63 @@ def audit(
     seed: int = 0,
     workers: int | None = None,
     progress: bool | None = None,
+    engine: str = "threads",
+    folder: Path | None = None,
 ) -> Iterator[Row]:
-    """Measure every contender on every case, one row at a time. Ctrl-C raises KeyboardInterrupt between two rows."""
-    rows = [(contender, case, delta) for contender in contenders for case in cases for delta in deltas]
-    total = sum(planned(case, replicates) for _, case, _ in rows)
-    with progress_bar(progress, total, "audit") as bar:
-        behind = 0
-        for contender, case, delta in rows:
-            n = planned(case, replicates)
-            n_workers = cores() if workers is None else workers
-            yield measure(contender, case, delta, n, to_the_end, seed, n_workers, bar)
-            behind += n
-            bar.finished = behind  # a row that ended early counts as a whole one
-            bar.refresh()
+    """Measure every contender on every case, one row at a time. Ctrl-C raises KeyboardInterrupt between two rows.
 
-
-def measure(
-    contender: Contender,
-    case: Case,
-    delta: float,
-    replicates: int,
-    to_the_end: bool,
-    seed: int,
-    workers: int,
-    bar: Progress,
-) -> Row:
-    """Run one row to its end: until the verdict is clear, or all replicates are in."""
-    record = contender.record.under(contender.record.settings(**contender.asked))
-    claims = record.guarantees
-    head: dict[str, Any] = {"algorithm": contender.label, "claims": claims, "family": case.family, "case": case.title}
-    head |= {"tells": case.tells, "delta": delta}
-    if isinstance(case.problem, str):
-        return Row(**head, verdict=SKIPPED, reason=case.problem)
-    try:
-        settings = contender.settings(case)
-        goal = 1 if record.one_metric and case.goal == "front" else case.goal  # one best arm is all it looks for
-        run = Simulation(record, settings, case.problem, case.eps, delta, seed, case.max_samples, goal=goal)
-        if (
-            case.goal == "front"
-            and not record.uses_eps
-            and gaps(run.means).required.min() < HOPELESS * run.units.eps.min()
-        ):
-            raise NotSupported("looks for the exact front, which arms so close leave undecided")
-    except (InvalidInput, NotSupported) as refusal:
-        return Row(**head, verdict=SKIPPED, reason=str(refusal))
-    with compiling(bar.wanted):
-        run.compile()
-
-    began, threads = time.monotonic(), run.threads(min(workers, replicates))
-    patience = UNCLAIMED_SECONDS if not claims else math.inf if to_the_end else CLAIMED_SECONDS
-    deadline = began + patience
-    finished: list[Outcome] = []
-    cut_off = 0  # runs begun, if none of them got an answer in time
-    for size, tail in looks(replicates):
-        batch = _Batch(run, len(finished), deadline)
-        n = size - len(finished)
-        outcomes, interrupted = in_threads(batch.replicate, n, min(threads, n), bar)
-        if interrupted:
-            raise KeyboardInterrupt
-        finished += outcomes
-        if claims and not finished:
-            return Row(**head, verdict=SKIPPED, reason=f"no run ended within {patience:g} s")
-        cut_off = 0 if finished else len(batch.begun)
-        played = len(finished) + cut_off
-        result = run.result(finished, replicates) if finished else None
-        failures = cut_off + (0 if result is None else int((~result.success).sum()))
-        interval = rate_interval(failures, played, 1.0 - 2.0 * tail)
-        fails = interval[0] > delta and not case.beyond  # else it is about the number
-        keeps = interval[1] < delta and not case.beyond and (case.costly or not to_the_end)
-        if fails or keeps or time.monotonic() > deadline:
-            break
-    fails = interval[0] > delta
-    verdict = {(True, True): BROKEN, (True, False): KEPT, (False, True): FAILS, (False, False): OPEN}
-    samples = 0 if result is None else int(result.samples.sum())
-    return Row(
-        **head,
-        verdict=BEYOND if claims and case.beyond else verdict[claims, fails],
-        reason=f"stopped after {patience:g} s" if time.monotonic() > deadline else case.beyond,
-        replicates=played,
-        failures=failures,
-        capped=cut_off + (0 if result is None else int((~result.stopped).sum())),
-        interval=interval,
-        samples=samples / len(finished) if finished else math.nan,
-        microseconds=1e6 * (time.monotonic() - began) * threads / samples if samples else math.nan,
-    )
+    folder: where runs are kept, one row each: what is there is not run again.
+    """
+    asked = [Asked(contender, case, delta) for contender in contenders for case in cases for delta in deltas]
+    judged: list[tuple[Asked, Judge, float, str]] = []
+    cells: list[tuple[Cell, Plan]] = []
+    for each in asked:
+        case = each.case
+        patience = UNCLAIMED_SECONDS if not each.claims else math.inf if to_the_end else CLAIMED_SECONDS
+        ends_kept = not case.beyond and (case.costly or not to_the_end)  # else it is about the number
+        judge = Judge(planned(case, replicates), each.delta, not case.beyond, ends_kept)
+        try:
+            cells.append((each.cell(seed), judge.plan(patience)))
+            judged.append((each, judge, patience, ""))
+        except (InvalidInput, NotSupported) as refusal:
+            judged.append((each, judge, patience, str(refusal)))
+    swept = _swept(cells, "audit", folder, engine, workers, progress)
+    for each, judge, patience, refused in judged:
+        yield each.row(*(([], refused) if refused else next(swept)), judge, patience)
+    next(swept, None)  # lets it end
 
 
 # Doors
 
 
-@contextmanager
-def _processes(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Give a `map` that works in so many processes; replicates of doors are plain Python."""
-    if workers == 1:
-        yield map
-        return
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
-    ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for this process, which ends the others
-    pool = ProcessPoolExecutor(workers, context, initializer=signal.signal, initargs=ignore)
-    try:
-        yield pool.map
-    finally:
-        pool.shutdown(cancel_futures=True)
+@dataclass(frozen=True, eq=False)
+class DoorCell(Cell):
+    """A way to use a door."""
+
+    case: DoorCase
+    delta: float
+    seed: int
+
+    OUTCOME: ClassVar[dict[str, str]] = {"samples": "whole", "success": "truth", "decided": "truth", "wrong": "texts"}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The settings, as they stand in every row."""
+        case = self.case
+        of_case = {"door": case.door, "case": case.title, "algorithm": case.algorithm}
+        return {**of_case, "delta": self.delta, "seed": self.seed}
+
+    def start(self) -> Play:
+        """Get ready: a door has its own kernels compiled when it is used."""
+
+        def play(number: int, report: Report) -> Played:
+            began = time.perf_counter()
+            played = self.case.play(self.seed * MOST_REPLICATES + number, self.delta)
+            report(played.samples)
+            known = {"samples": played.samples, "success": not played.wrong, "decided": played.decided}
+            return {**known, "wrong": list(played.wrong), "seconds": time.perf_counter() - began}
+
+        return play
 
 
 def audit_doors(
@@ -248,84 +348,45 @@ def audit_doors(
     seed: int = 0,
     workers: int | None = None,
     progress: bool | None = None,
+    engine: str | None = None,
+    folder: Path | None = None,
 ) -> Iterator[Row]:
-    """Measure every case of the doors, one row at a time."""
-    rows = [(case, delta) for case in cases for delta in deltas]
-    workers = cores() if workers is None else workers
-    total = sum(planned(case, replicates) for case, _ in rows)
-    with _processes(workers) as in_order, progress_bar(progress, total, "doors") as bar:
-        behind = 0
-        for case, delta in rows:
-            n = planned(case, replicates)
-            yield measure_door(case, delta, n, to_the_end, seed, in_order, workers, bar)
-            behind += n
-            bar.finished = behind  # a row that ended early counts as a whole one
-            bar.refresh()
+    """Measure every case of the doors, one row at a time: until it is clear, or its time is over.
 
-
-def measure_door(
-    case: DoorCase,
-    delta: float,
-    replicates: int,
-    to_the_end: bool,
-    seed: int,
-    in_order: Callable[..., Iterable[Played]],
-    workers: int,
-    bar: Progress,
-) -> Row:
-    """Run one row of a door to its end: until it is clear, all replicates are in, or its time is over."""
-    began, patience = time.monotonic(), math.inf if to_the_end else DOOR_SECONDS
-    finished: list[Played] = []
-    for size, tail in looks(replicates):
-        numbers = range(seed * MOST_REPLICATES + len(finished), seed * MOST_REPLICATES + size)
-        for played in in_order(partial(_played, case, delta), numbers):
-            finished.append(played)
-            bar.samples(played.samples)
-            bar.replicate()
-            bar.refresh()
-        failures = sum(bool(played.wrong) for played in finished)
-        interval = rate_interval(failures, len(finished), 1.0 - 2.0 * tail)
-        clear = interval[0] > delta or (interval[1] < delta and not to_the_end)
-        if clear or time.monotonic() - began > patience:
-            break
-    samples = sum(played.samples for played in finished)
-    return Row(
-        algorithm=case.algorithm,
-        claims=True,
-        family=case.door,
-        case=case.title,
-        tells={},
-        delta=delta,
-        verdict=BROKEN if interval[0] > delta else KEPT,
-        reason="" if clear or len(finished) == replicates else f"stopped after {patience:g} s",
-        replicates=len(finished),
-        failures=failures,
-        interval=interval,
-        samples=samples / len(finished),
-        microseconds=1e6 * (time.monotonic() - began) * workers / samples if samples else math.nan,
-        door=True,
-        undecided=sum(not played.decided for played in finished),
-    )
-
-
-def _played(case: DoorCase, delta: float, number: int) -> Played:
-    return case.play(number, delta)
-
-
-class _Batch:
-    """The replicates between two looks, each given up at the deadline."""
-
-    def __init__(self, run: Simulation, first: int, deadline: float) -> None:
-        self.run, self.first, self.deadline = run, first, deadline
-        self.begun: list[int] = []
-
-    def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
-        """Play one replicate; None if there was no time for it."""
-        if time.monotonic() > self.deadline:
-            return None
-        self.begun.append(index)
-        return self.run.replicate(
-            self.first + index, lambda rounds: report(rounds) and time.monotonic() < self.deadline
+    engine: None: processes, for replicates of doors are plain Python; with one worker, this one.
+    folder: as in `audit`.
+    """
+    if engine is None:
+        engine = "threads" if (workers or cores()) == 1 else "processes"
+    cells, judges = list[tuple[Cell, Plan]](), list[tuple[DoorCell, Judge]]()
+    for case in cases:
+        for delta in deltas:
+            cell, judge = DoorCell(case, delta, seed), Judge(planned(case, replicates), delta, ends_kept=not to_the_end)
+            seconds = math.inf if to_the_end else DOOR_SECONDS
+            limits = {} if to_the_end else {"least": FIRST_LOOK, "patience": CLAIMED_SECONDS}
+            cells.append((cell, judge.plan(seconds, **limits)))
+            judges.append((cell, judge))
+    for (cell, judge), (rows, _) in zip(judges, _swept(cells, "doors", folder, engine, workers, progress), strict=True):
+        failures = sum(not row["success"] for row in rows)
+        interval = judge.interval(failures, len(rows))
+        samples, took = (sum(row[name] for row in rows) for name in ("samples", "seconds"))
+        late = len(rows) < judge.replicates and not judge.clear(interval)
+        yield Row(
+            algorithm=cell.case.algorithm,
+            claims=True,
+            family=cell.case.door,
+            case=cell.case.title,
+            tells={},
+            delta=cell.delta,
+            verdict=BROKEN if interval[0] > cell.delta else KEPT,
+            reason=f"stopped after {DOOR_SECONDS:g} s" if late else "",
+            replicates=len(rows),
+            failures=failures,
+            interval=interval,
+            samples=samples / len(rows),
+            microseconds=1e6 * took / samples if samples else math.nan,
+            door=True,
+            undecided=sum(not row["decided"] for row in rows),
         )
 
 

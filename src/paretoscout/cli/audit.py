@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads, or processes for doors.  [default: one per core]")
+@click.option("--engine", metavar="ENGINE", help="Where runs are played: as in 'paretoscout sweep'.")
+@click.option(
+    "--rows",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep every run in this folder, one row each; what is there is not run again.",
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to this JSON file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead.")
 def audit(
@@ -57,14 +64,16 @@ def audit(
     replicates: int | None,
     seed: int,
     workers: int | None,
+    engine: str | None,
+    folder: Path | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Run every algorithm on families of instances; show measured failure with an exact interval beside delta.
 
     And every door: tables, imports, workers, guards, options that come and go, bench. A run without an answer at its
-    limit is a failure; at a door it is undecided. A row ends once it is clear whether it fails more often than
-    delta, or after ten minutes (of a door: 20 s), unless you say how many runs it gets. Algorithms that claim no
+    limit is a failure; at a door it is undecided. A row ends once it is clear whether it fails more often than delta,
+    or after ten minutes of work (of a door: 40 s), unless you say how many runs it gets. Algorithms that claim no
     guarantee are run with less patience. The whole takes two hours. Ctrl-C shows what is finished.
 
     Exit code 0: every claimed guarantee was kept; 6: one was not, beyond doubt.
@@ -90,7 +99,8 @@ def audit(
     door_cases = ways_in.door_cases(ours, short) if with_doors else []
     n = replicates or (measure.SHORT if short else measure.FULL)
     how: dict[str, Any] = {"deltas": deltas or (0.1,), "to_the_end": replicates is not None}
-    how |= {"seed": seed, "workers": workers, "progress": True}
+    how |= {"seed": seed, "workers": workers, "progress": True, "folder": folder}
+    how |= {} if engine is None else {"engine": engine}
     total = (len(chosen) * len(cases) + len(door_cases)) * len(how["deltas"])
     rows: list[Row] = []
     interrupted = False

@@ -28,6 +28,7 @@ from .page import page
 from .plan import plan
 from .reproduce import reproduce
 from .serve import serve, token
+from .sweep import sweep
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -89,7 +90,7 @@ for _command in (
     *(study.create, loop.run, study.ask, study.tell, study.import_),
     *(standing.status, standing.front, standing.explain, standing.plot, standing.export, standing.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
-    *(bench, page, plan, audit, datasets, reproduce, serve, token),
+    *(bench, page, plan, audit, datasets, reproduce, serve, sweep, token),
 ):
     main.add_command(_command)
 

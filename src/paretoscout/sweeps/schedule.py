@@ -1,0 +1,310 @@
+"""Playing cells: chunks of replicates are handed to an engine, and rows are kept as they come in."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..engines import Engine
+from ..errors import EngineUnavailable, InvalidInput, MissingExtra, NotSupported
+from ..shown import counted
+from ..simulation.progress import Progress
+from .cells import Cell, Plan, Play
+from .store import Row, Store
+
+#: A chunk ends after so many seconds, at the end of a replicate; what is left of it is handed out again.
+SLICE_SECONDS = 10.0
+#: A chunk has at most so many replicates.
+MOST_IN_CHUNK = 1000
+#: So many chunks for each slot are handed out at the same time: nobody waits for the next one.
+AHEAD = 2
+#: A chunk whose worker died, again and again, is handed out so many times.
+TRIES = 3
+#: So many cells are kept ready by a worker; with many arms each takes memory.
+READY = 4
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What came of some replicates of a cell."""
+
+    rows: list[Row]
+    left: list[int]  # those for which there was no time
+    late: bool = False  # no more time for this cell
+    refused: str = ""  # why the cell cannot be played
+
+
+@dataclass(eq=False)
+class Playing:
+    """A cell that is being played."""
+
+    cell: Cell
+    plan: Plan
+    place: int  # in the list of all cells
+    shared: Any = None  # what stands for the cell where it is played
+    left: list[int] = field(default_factory=list)  # numbers that are to be handed out before the next look
+    later: list[int] = field(default_factory=list)  # numbers after it
+    segment: int = 0  # how many were to be handed out before the next look, at first
+    rows: list[Row] = field(default_factory=list)  # all there are, where looks need them
+    finished: int = 0
+    spent: float = 0.0  # seconds of work
+    flying: int = 0  # chunks that are handed out
+    tries: Counter[int] = field(default_factory=Counter)  # of chunks whose workers died, by their first numbers
+    refused: str = ""
+    over: bool = False
+
+    @property
+    def hears(self) -> bool:
+        """Whether its rows are needed while it is played."""
+        return self.plan.enough is not None
+
+
+def play(
+    cells: Sequence[tuple[Cell, Plan]], store: Store, engine: Engine, bar: Progress, local: Local | None = None
+) -> Iterator[tuple[Cell, str]]:
+    """Play cells; yield each that is finished, in their order, and why it was refused, if so.
+
+    What is in the store already is not played again. Ctrl-C keeps what is finished, and raises KeyboardInterrupt; where
+    calls run elsewhere it waits for chunks that are under way, some seconds, and a second Ctrl-C does not.
+    """
+    local = local or Local(bar)
+    waiting = iter(enumerate(cells))
+    open_cells: list[Playing] = []
+    done: dict[int, Playing] = {}
+    busy: dict[Future[Chunk], tuple[Playing, list[int]]] = {}
+    yielded = 0
+    try:
+        while True:
+            _hand_out(engine, waiting, open_cells, busy, done, store, local)
+            while yielded in done:
+                ended = done.pop(yielded)
+                bar.refresh()
+                yield ended.cell, ended.refused
+                yielded += 1
+            if not busy and yielded == len(cells):
+                return
+            if busy:
+                _take_in(engine, open_cells, busy, done, store, bar)
+    except KeyboardInterrupt:
+        local.over.set()
+        with suppress(KeyboardInterrupt):
+            while busy:
+                _take_in(engine, open_cells, busy, done, store, bar)
+        raise
+    finally:
+        local.over.set()
+
+
+def _hand_out(
+    engine: Engine,
+    waiting: Iterator[tuple[int, tuple[Cell, Plan]]],
+    open_cells: list[Playing],
+    busy: dict[Future[Chunk], tuple[Playing, list[int]]],
+    done: dict[int, Playing],
+    store: Store,
+    local: Local,
+) -> None:
+    """Keep the engine busy: earlier cells come first."""
+    slots = engine.slots
+    while len(busy) < AHEAD * slots:
+        ready = next((each for each in open_cells if each.left and not (each.plan.limited and each.flying)), None)
+        if ready is None:
+            following = next(waiting, None)
+            if following is None:
+                return
+            place, (cell, plan) = following
+            ready = _opened(place, cell, plan, store)
+            if ready.over:
+                done[place] = ready
+            else:
+                open_cells.append(ready)
+            continue
+        size = MOST_IN_CHUNK if ready.plan.limited else min(MOST_IN_CHUNK, math.ceil(ready.segment / (AHEAD * slots)))
+        numbers, ready.left = ready.left[:size], ready.left[size:]
+        busy[_submitted(engine, ready, numbers, local)] = ready, numbers
+
+
+def _opened(place: int, cell: Cell, plan: Plan, store: Store) -> Playing:
+    """Return a cell with what is there of it already."""
+    opened, there = Playing(cell, plan, place), store.numbers(cell)
+    if there:
+        rows = store.rows(cell) if plan.enough is not None or plan.limited else []
+        opened.rows, opened.finished = rows if opened.hears else [], len(there)
+        opened.spent = sum(row["seconds"] for row in rows)
+    opened.later = plan.numbers()
+    _look(opened, there)
+    return opened
+
+
+def _look(playing: Playing, there: set[int]) -> None:
+    """At a look, or at the end, decide whether a cell goes on; `there`: numbers of replicates that are kept."""
+    plan = playing.plan
+    while not playing.left and not playing.flying and not playing.over:
+        begun = plan.replicates - len(playing.later)
+        late = playing.spent >= plan.limit(begun)
+        known = {row["replicate"]: row for row in playing.rows} if playing.hears else {}
+        heard = [known[number] for number in plan.numbers()[:begun] if number in known]
+        enough = plan.enough is not None and begun > 0 and plan.enough(heard)
+        if not playing.later or late or enough:
+            playing.over = True
+            return
+        to = next((look for look in plan.looks if look > begun), plan.replicates)
+        if plan.limited and begun < plan.least:
+            to = min(to, plan.least)
+        playing.left = [number for number in playing.later[: to - begun] if number not in there]
+        playing.later, playing.segment = playing.later[to - begun :], len(playing.left)
+
+
+def _submitted(engine: Engine, playing: Playing, numbers: list[int], local: Local) -> Future[Chunk]:
+    plan = playing.plan
+    limits = (plan.limit(numbers[-1]) - playing.spent, plan.hard - playing.spent)
+    playing.flying += 1
+    if engine.here:
+        return engine.submit(work, playing.cell, numbers, *limits, None, local.report)
+    if playing.shared is None:
+        playing.shared = engine.share(playing.cell)
+    return engine.submit(work, playing.shared, numbers, *limits, playing.cell.code)
+
+
+def _take_in(
+    engine: Engine,
+    open_cells: list[Playing],
+    busy: dict[Future[Chunk], tuple[Playing, list[int]]],
+    done: dict[int, Playing],
+    store: Store,
+    bar: Progress,
+) -> None:
+    """Wait for chunks, and keep what came of them."""
+    ended = wait(busy, timeout=0.2, return_when=FIRST_COMPLETED).done
+    bar.refresh()
+    failure: BaseException | None = None
+    for future in ended:
+        playing, numbers = busy.pop(future)
+        playing.flying -= 1
+        problem = future.exception()
+        if problem is None:
+            chunk = future.result()
+            if chunk.rows:
+                store.append(playing.cell, chunk.rows)
+            playing.finished += len(chunk.rows)
+            playing.spent += sum(row["seconds"] for row in chunk.rows)
+            playing.rows += chunk.rows if playing.hears else []
+            playing.left = [*chunk.left, *playing.left]
+            playing.refused = playing.refused or chunk.refused
+            bar.finished += len(chunk.rows)
+            if playing.refused:
+                playing.left, playing.later = [], []
+            if chunk.late:
+                playing.left, playing.later = [], []
+        elif engine.lost(problem):
+            playing.tries[numbers[0]] += 1
+            playing.left = [*numbers, *playing.left]
+            if playing.tries[numbers[0]] >= TRIES:
+                failure = EngineUnavailable(
+                    f"workers died {counted(TRIES, 'time')} while they played replicates {numbers[0]} to "
+                    f"{numbers[-1]} of {playing.cell.columns}: what is finished is kept"
+                )
+        else:
+            failure = problem
+        if not playing.flying and not playing.left:
+            _look(playing, store.numbers(playing.cell))
+            if playing.over:
+                open_cells.remove(playing)
+                done[playing.place] = playing
+                bar.finished += max(0, playing.plan.replicates - playing.finished)  # one that ended early counts whole
+                playing.rows, playing.shared = [], None
+    if failure is not None:
+        raise failure
+
+
+class Local:
+    """What replicates that are played in this process report to."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar, self.over = bar, threading.Event()
+
+    def report(self, rounds: int) -> bool:
+        """Count samples; say whether to go on."""
+        self.bar.samples(rounds)
+        return not self.over.is_set()
+
+
+# On a worker
+
+
+def work(
+    cell: Cell,
+    numbers: Sequence[int],
+    soft: float,
+    hard: float,
+    code: str | None = None,
+    report: Callable[[int], bool] = lambda _: True,
+) -> Chunk:
+    """Play replicates until there is no more time: none is begun after `soft` seconds, none goes on after `hard`.
+
+    code: what the code must be here, so that rows do not depend on where they were made.
+    """
+    if code not in (None, cell.code):
+        raise EngineUnavailable(
+            f"workers must have the same code and versions as whoever starts a sweep ({code}), got {cell.code}: "
+            "install the same paretoscout, numpy and numba there"
+        )
+    try:
+        played = ready(cell)
+    except (InvalidInput, NotSupported, MissingExtra) as refusal:
+        return Chunk([], [], refused=str(refusal))
+    began, rows = time.perf_counter(), list[Row]()
+
+    def spent() -> float:
+        return time.perf_counter() - began
+
+    for place, number in enumerate(numbers):
+        if rows and spent() >= min(soft, SLICE_SECONDS):
+            return Chunk(rows, list(numbers[place:]), late=spent() >= soft)
+        stopped = [False]
+
+        def go_on(rounds: int, stopped: list[bool] = stopped) -> bool:
+            stopped[0] = not report(rounds)
+            return not stopped[0] and spent() < hard
+
+        row = played(number, go_on)
+        if row is None or stopped[0]:
+            return Chunk(rows, list(numbers[place:]))
+        rows.append({"replicate": number, **row})
+    return Chunk(rows, [], late=spent() >= hard)
+
+
+_ready: OrderedDict[str, Play] = OrderedDict()
+_getting_ready = threading.RLock()
+
+
+def ready(cell: Cell) -> Play:
+    """Return a cell that is ready to be played: it is compiled once, by one process of a machine at a time."""
+    with _getting_ready:
+        if cell.key not in _ready:
+            with _alone_on_this_machine(cell.code):
+                _ready[cell.key] = cell.start()
+            while len(_ready) > READY:
+                _ready.popitem(last=False)
+        _ready.move_to_end(cell.key)
+        return _ready[cell.key]
+
+
+@contextmanager
+def _alone_on_this_machine(what: str) -> Iterator[None]:
+    """Let others wait: what the first one compiles, they find."""
+    with ExitStack() as held:
+        with suppress(ImportError, OSError):  # not on every system; and the file may be somebody else's
+            from fcntl import LOCK_EX, flock
+
+            flock(held.enter_context((Path(tempfile.gettempdir()) / f"paretoscout-{what}.lock").open("ab")), LOCK_EX)
+        yield

@@ -1,0 +1,85 @@
+"""Which code made a number: the source files that some modules can run, found by reading their import statements."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from ..kernels.compile import sources_digest
+from ..version import __version__
+
+FOLDER = Path(__file__).parent.parent
+
+
+@cache
+def code_digest(*modules: str, folder: Path = FOLDER) -> str:
+    """Eight letters for the code of these modules of the package and of all they can run, and for numpy and numba."""
+    digest = hashlib.sha256(f"{sources_digest()} {np.__version__} {numba.__version__}".encode())
+    for name, source in sorted(reachable(*modules, folder=folder).items()):
+        digest.update(name.encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def versions() -> dict[str, str]:
+    """Return what numbers are made with, besides our code."""
+    return {"paretoscout": __version__, "numpy": np.__version__, "numba": numba.__version__}
+
+
+def reachable(*modules: str, folder: Path = FOLDER) -> dict[str, Path]:
+    """Return the files of these modules of the package in `folder`, and of all that they can import, by their names.
+
+    Imports inside functions count, and those for type checkers: a package may import such names when they are used.
+    Importing a module runs the `__init__` of each package that it lies in, so that counts too. Not so of packages that
+    the importing module lies in itself: they only hand its names to others (who takes a name from them says so).
+    """
+    found: dict[str, Path] = {}
+    left = [f"{folder.name}.{module}" for module in modules]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found[name] = _file(name, folder)
+            left += _imported(name, found[name], folder)
+    return found
+
+
+def _imported(name: str, file: Path, folder: Path) -> Iterator[str]:
+    """Yield the modules of the package that one of them imports."""
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    around = f"{name}."
+    for target in _targets(ast.parse(file.read_text(encoding="utf-8")), package):
+        parts = target.split(".")
+        if parts[0] != folder.name:
+            continue
+        longest = max(n for n in range(1, len(parts) + 1) if _is_module(".".join(parts[:n]), folder))
+        for n in range(1, longest + 1):
+            module = ".".join(parts[:n])
+            if n == longest or not around.startswith(f"{module}."):
+                yield module
+
+
+def _targets(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield what the import statements name, with dots: modules, and names that may be modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: 1 - node.level or None] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _is_module(name: str, folder: Path) -> bool:
+    return _file(name, folder).exists()
+
+
+def _file(name: str, folder: Path) -> Path:
+    """Return where the source of a module is, if there is such a module."""
+    path = folder.parent.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -1,0 +1,470 @@
+"""Sweeps: the same rows on every engine, nothing run twice, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import wait_for
+
+import paretoscout as ps
+from paretoscout.algorithms import Scout
+from paretoscout.cli.main import main
+from paretoscout.engines import Engine, Threads, opened
+from paretoscout.errors import EngineUnavailable, InvalidInput, UnknownName
+from paretoscout.simulation.progress import Progress
+from paretoscout.sweeps import schedule, store
+from paretoscout.sweeps.cells import Cell, Plan, Play, Report
+from paretoscout.sweeps.grid import cells_of
+from paretoscout.sweeps.runs import TIME, RunCell
+from paretoscout.sweeps.schedule import play, work
+from paretoscout.sweeps.store import Folder, Memory
+
+GRID = {"eps": [0.1, 0.2], "scout.regret_weight": [0.0, 0.5]}
+
+
+def small(out: Path, **how: Any) -> ps.Sweep:
+    return ps.sweep("s5", ["scout", "uniform"], **{"grid": GRID, "replicates": 12, "out": out, **how})
+
+
+def numbers_of(done: ps.Sweep) -> list[dict[str, Any]]:
+    """All rows, but how long they took."""
+    return [{k: v for k, v in row.items() if k != "seconds"} for cell in done.cells for row in done.rows(cell)]
+
+
+@pytest.fixture(scope="module")
+def on_threads(tmp_path_factory: pytest.TempPathFactory) -> ps.Sweep:
+    return small(tmp_path_factory.mktemp("sweep") / "rows", keep=("front", "pulls", "curve"))
+
+
+def test_replicates_are_those_of_simulate(on_threads: ps.Sweep) -> None:
+    problem = ps.problems.load("s5")
+    for cell in on_threads.cells:
+        result = on_threads.result(cell)
+        again = ps.simulate(problem, cell.settings, eps=cell.eps, replicates=12, seed=0)
+        for name, value in vars(again).items():
+            if isinstance(value, np.ndarray):
+                np.testing.assert_array_equal(getattr(result, name), value, err_msg=name)
+            else:
+                assert getattr(result, name) == value, name
+
+
+def test_the_folder_is_what_pandas_reads(on_threads: ps.Sweep) -> None:
+    import pandas as pd
+
+    frame = pd.read_parquet(on_threads.folder.path)
+    assert len(frame) == 6 * 12
+    assert set(frame.groupby(["algorithm", "eps"]).size()) == {12, 24}
+    assert frame.success.all()
+    assert set(frame.code) == {on_threads.cells[0].code}
+    assert set(frame.numpy) == {np.__version__}
+    assert frame["scout.regret_weight"].isna().sum() == 24  # uniform has none
+    assert on_threads.frame().shape == frame.shape
+
+
+@pytest.mark.parametrize("engine", ["threads:1", "processes:2"])
+def test_rows_do_not_depend_on_the_engine(on_threads: ps.Sweep, engine: str, tmp_path: Path) -> None:
+    again = small(tmp_path / "again", engine=engine, keep=("front", "pulls", "curve"))
+    assert numbers_of(again) == numbers_of(on_threads)
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[int] = []
+    real = schedule.work
+
+    def seen(cell: Cell, numbers: Sequence[int], *rest: Any) -> Any:
+        played.extend(numbers)
+        return real(cell, numbers, *rest)
+
+    monkeypatch.setattr(schedule, "work", seen)
+    small(tmp_path / "rows", replicates=5)
+    assert len(played) == 6 * 5
+    played.clear()
+    assert small(tmp_path / "rows", replicates=5).complete
+    assert not played
+    more = small(tmp_path / "rows", replicates=8, grid={**GRID, "eps": [0.1, 0.2, 0.3]})
+    assert sorted(played) == sorted([*[5, 6, 7] * 6, *list(range(8)) * 3])
+    assert more.complete
+    assert numbers_of(more) == numbers_of(small(tmp_path / "new", replicates=8, grid={**GRID, "eps": [0.1, 0.2, 0.3]}))
+
+
+KILLED = """
+import sys
+import paretoscout as ps
+ps.sweep("s5", ["scout", "uniform"], grid={"eps": [0.1, 0.2]}, replicates=4000, out=sys.argv[1], engine=sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes:2"])
+def test_a_sweep_that_is_killed_goes_on(engine: str, tmp_path: Path) -> None:
+    """Killed at once, with its processes; what is in the folder is whole, and nothing of it is run again."""
+    rows = tmp_path / "rows"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(rows), engine], start_new_session=True)
+    try:
+        wait_for("the first rows", lambda: process.poll() is not None or list(rows.glob("*.parquet")))
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    parts = {path: path.stat().st_mtime_ns for path in rows.glob("*.parquet")}
+    assert parts
+    done = ps.sweep("s5", ["scout", "uniform"], grid={"eps": [0.1, 0.2]}, replicates=40, out=rows)
+    assert done.complete
+    assert all(path.stat().st_mtime_ns == when for path, when in parts.items())
+    seen = [(row["cell"], row["replicate"]) for row in done.folder.every_row()]
+    assert len(seen) == len(set(seen)) >= 160
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter(range(10))
+
+    def interrupted(*arguments: Any, **how: Any) -> Any:
+        if next(calls, 9) == 1:
+            raise KeyboardInterrupt
+        return wait(*arguments, **how)
+
+    monkeypatch.setattr("paretoscout.sweeps.schedule.wait", interrupted)
+    done = small(tmp_path / "rows", replicates=3000)
+    assert done.interrupted
+    assert not done.complete
+    assert "goes on" in done.notes[-1]
+    kept = sum(len(done.folder.numbers(cell)) for cell in done.cells)
+    assert 0 < kept < 6 * 3000
+    monkeypatch.undo()
+    assert small(tmp_path / "rows", replicates=2).complete
+
+
+def test_a_broken_file_is_set_aside_and_run_again(tmp_path: Path) -> None:
+    first = small(tmp_path / "rows", replicates=3)
+    broken = first.folder.parts()[0]
+    broken.write_bytes(b"cut short")
+    (tmp_path / "rows" / ".x.parquet.unfinished").write_bytes(b"half")
+    again = small(tmp_path / "rows", replicates=3)
+    assert again.complete
+    assert (tmp_path / "rows" / f"_unreadable-{broken.name}").read_bytes() == b"cut short"
+    assert not list((tmp_path / "rows").glob(".*"))
+    assert numbers_of(again) == numbers_of(small(tmp_path / "new", replicates=3))
+
+
+def test_without_pyarrow_rows_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_threads: ps.Sweep) -> None:
+    expected = numbers_of(on_threads)
+    monkeypatch.setattr(store, "_pyarrow", lambda: None)
+    rows = small(tmp_path / "rows", keep=("front", "pulls", "curve"))
+    assert rows.folder.form == "csv"
+    assert numbers_of(rows) == expected
+    with pytest.raises(ps.errors.MissingExtra, match=r"paretoscout\[frames\]"):
+        Folder(on_threads.folder.path)
+
+
+def test_other_code_does_not_mix(tmp_path: Path) -> None:
+    small(tmp_path / "rows", replicates=2)
+    head = tmp_path / "rows" / store.HEAD
+    said = json.loads(head.read_text())
+    head.write_text(json.dumps({**said, "code": "00000000"}))
+    with pytest.raises(InvalidInput, match=r"same code and versions.*choose another folder"):
+        small(tmp_path / "rows", replicates=2)
+
+
+def test_another_problem_of_the_same_name_is_another_one(tmp_path: Path) -> None:
+    one = ps.problems.gaussian([[1, 0], [0, 1]], 0.5, name="p")
+    other = ps.problems.gaussian([[1, 0], [0, 2]], 0.5, name="p")
+    (a,), (b,) = (cells_of(problem, "scout", {}) for problem in (one, other))
+    assert a.key != b.key
+    assert a.key == replace(a, label="scout, called differently").key
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"grid": {"eps": 0.1}}, "eps in the grid of a sweep must be a list of values, got 0.1"),
+        ({"grid": {"moon": [1]}}, "unknown setting in the grid of a sweep 'moon'"),
+        ({"grid": {"scout.moon": [1]}}, "unknown setting of scout in the grid of a sweep 'moon'"),
+        ({"grid": {"delta": [2.0]}}, "delta of .* must be"),
+        ({"replicates": 0}, "replicates of a sweep must be"),
+        ({"engine": "gpu"}, "engine must be 'threads', 'processes'"),
+        ({"engine": "threads://here"}, "engine must be"),
+        ({"engine": "dask://127.0.0.1:1", "workers": 2}, "the cluster has its own"),
+        ({"keep": ["moon"]}, "unknown part of a replicate to keep"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_written(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises((InvalidInput, UnknownName), match=message):
+        small(tmp_path / "rows", **wrong)
+    assert not (tmp_path / "rows").exists()
+
+
+def test_problems_and_algorithms_that_are_wrong(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="algorithms of a sweep must differ, got 'scout' twice"):
+        ps.sweep("s5", ["scout", Scout()], out=tmp_path / "rows")
+    with pytest.raises(InvalidInput, match="names of the problems of a sweep must differ"):
+        ps.sweep(["s5", "s5"], "scout", out=tmp_path / "rows")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="must be a new folder"):
+        ps.sweep("s5", "scout", out=tmp_path / "full")
+    with pytest.raises(InvalidInput, match="an algorithm that can be run, but:"):
+        ps.sweep("s5", "ege-sr", replicates=1, out=tmp_path / "rows")
+
+
+def test_one_sweep_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    cells = cells_of("s5", "scout", {})
+    with (
+        Folder(tmp_path / "rows").writing(cells),
+        pytest.raises(InvalidInput, match="no other sweep writes to"),
+        Folder(tmp_path / "rows").writing(cells),
+    ):
+        pass
+
+
+# Cells of one's own
+
+
+@dataclass(frozen=True)
+class Counted(Cell):
+    """Replicate number n gives n; those of `slow` take long, those of `deadly` end their process, once."""
+
+    slow: tuple[int, ...] = ()
+    deadly: str = ""
+
+    OUTCOME: ClassVar[dict[str, str]] = {"value": "whole", "ended": "text"}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"what": "counted"}
+
+    def start(self) -> Play:
+        def played(number: int, report: Report) -> dict[str, Any] | None:
+            began = time.perf_counter()
+            if self.deadly and number == 7 and not Path(self.deadly).exists():
+                Path(self.deadly).write_text("died")
+                os.kill(os.getpid(), signal.SIGKILL)
+            ended = "answer"
+            while number in self.slow and ended != TIME:
+                time.sleep(0.01)
+                ended = ended if report(1) else TIME
+            return {"value": number, "ended": ended, "seconds": time.perf_counter() - began}
+
+        return played
+
+
+def played(cell: Cell, plan: Plan, engine: str = "threads") -> list[dict[str, Any]]:
+    kept = Memory()
+    with opened(engine, None) as where:
+        assert [(cell, "")] == list(play([(cell, plan)], kept, where, Progress(False, 1, "")))
+    return kept.rows(cell)
+
+
+def test_a_chunk_whose_worker_died_is_run_again(tmp_path: Path) -> None:
+    rows = played(Counted(deadly=str(tmp_path / "died")), Plan(20), "processes:2")
+    assert (tmp_path / "died").exists()
+    assert [row["value"] for row in rows] == list(range(20))
+
+
+class Deadly(Threads):
+    """An engine whose workers always die."""
+
+    def lost(self, problem: BaseException) -> bool:
+        return True
+
+
+def test_workers_that_always_die_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(*_: Any) -> Any:
+        raise OSError
+
+    monkeypatch.setattr(schedule, "work", dies)
+    engine: Engine = Deadly(1)
+    with pytest.raises(EngineUnavailable, match="workers died 3 times while they played replicates 0 to 1 of"):
+        list(play([(Counted(), Plan(4))], Memory(), engine, Progress(False, 1, "")))
+    engine.close()
+
+
+def test_workers_with_other_code_are_refused() -> None:
+    with pytest.raises(EngineUnavailable, match="same code and versions"):
+        work(Counted(), [0], 1.0, 1.0, "00000000")
+
+
+def test_looks_are_at_the_first_so_many_by_number() -> None:
+    """Slow replicates come last, but no look happens without them: what is fast is not taken for what is first."""
+    seen: list[list[int]] = []
+
+    def enough(rows: Sequence[Mapping[str, Any]]) -> bool:
+        seen.append([row["replicate"] for row in rows])
+        return len(rows) >= 8
+
+    rows = played(Counted(), Plan(20, looks=(4, 8, 16), enough=enough), "threads:4")
+    assert seen == [[0, 1, 2, 3], [0, 1, 2, 3, 4, 5, 6, 7]]
+    assert len(rows) == 8
+
+
+def test_a_cell_whose_time_is_over_ends() -> None:
+    rows = played(Counted(slow=(3,)), Plan(20, seconds=0.2), "threads:2")
+    assert [row["ended"] for row in rows] == ["answer", "answer", "answer", TIME]
+    # the first three however long they take, but not for ever
+    rows = played(Counted(slow=(0,)), Plan(20, seconds=0.0, least=1, patience=0.3), "threads:2")
+    assert [row["ended"] for row in rows] == [TIME]
+
+
+def test_first_numbers_change_no_row() -> None:
+    assert [row["value"] for row in played(Counted(), Plan(6, first=(4, 2)))] == list(range(6))
+    assert Plan(6, first=(4, 2)).numbers() == [4, 2, 0, 1, 3, 5]
+
+
+def test_rows_of_runs_that_had_no_time() -> None:
+    endless = ps.problems.gaussian(np.zeros((3, 2)), 1.0)
+    cell = RunCell(endless, "multi-pfi", ps.algorithms.get("multi-pfi").settings(), eps=0.0, max_samples=10**12)
+    (row,) = played(cell, Plan(5, seconds=0.2))
+    assert (row["ended"], row["success"], row["stopped"]) == (TIME, False, False)
+    assert row["samples"] > 0
+
+
+def test_many_replicates_do_not_live_in_memory(tmp_path: Path) -> None:
+    """Where nobody needs them, rows are kept in the folder alone."""
+    most = 0
+
+    class Watched(Folder):
+        def append(self, cell: Cell, rows: Sequence[dict[str, Any]]) -> None:
+            nonlocal most
+            most = max(most, len(rows))
+            super().append(cell, rows)
+
+    folder = Watched(tmp_path / "rows")
+    cells: list[Cell] = [Counted()]
+    with opened("threads:2") as engine, folder.writing(cells):
+        assert list(play([(cells[0], Plan(20_000))], folder, engine, Progress(False, 1, "")))
+    assert most <= schedule.MOST_IN_CHUNK
+    assert len(folder.numbers(cells[0])) == 20_000
+
+
+# The command
+
+
+SWEEP = """
+problems: [s5, {csv: runs.csv, arm: variant, metrics: {ms: min, mb: {direction: min, eps: 1}}}]
+algorithms: [scout, "uniform:sigma=0.3"]
+grid: {delta: [0.1, 0.05]}
+replicates: 3
+out: rows
+"""
+
+
+@pytest.fixture
+def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"small,{40 + n * 7 % 17},5\nlarge,{20 + n * 5 % 17},9\n" for n in range(30))
+    (tmp_path / "runs.csv").write_text(f"variant,ms,mb\n{rows}")
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    return tmp_path / "sweep.yaml"
+
+
+def test_a_sweep_in_a_file(described: Path) -> None:
+    done = CliRunner().invoke(main, ["sweep", "sweep.yaml"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "uniform sigma=0.3" in done.output
+    assert "failures (95% interval)" in done.output
+    again = CliRunner().invoke(main, ["sweep", "sweep.yaml", "--json", "--replicates", "2"], catch_exceptions=False)
+    lines = json.loads(again.stdout)
+    assert len(lines) == 8
+    assert {(line["problem"], line["point"]["delta"]) for line in lines} == {
+        (problem, delta) for problem in ("s5", "runs") for delta in (0.1, 0.05)
+    }
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (("replicates: 3", "replicatse: 3"), "did you mean 'replicates'"),
+        (('algorithms: [scout, "uniform:sigma=0.3"]', ""), "must have algorithms, got none"),
+        (("out: rows", ""), "must have out"),
+        (("csv: runs.csv", "csv: runs.csv, load: s5"), "must have load"),
+        (("[s5,", "[s6,"), "unknown problem 's6'"),
+        (("problems:", "problems: ]"), "must be a YAML file"),
+    ],
+)
+def test_a_file_that_is_wrong(described: Path, edit: tuple[str, str], message: str) -> None:
+    described.write_text(SWEEP.replace(*edit))
+    done = CliRunner().invoke(main, ["sweep", "sweep.yaml"])
+    assert done.exit_code == 2, done.output
+    assert message in done.output
+    assert not Path("rows").exists()
+
+
+# Clusters
+
+
+def test_a_dask_cluster_gives_the_same_rows_also_when_a_worker_is_killed(on_threads: ps.Sweep, tmp_path: Path) -> None:
+    """Two worker processes; one is killed as soon as rows are there, and another takes over."""
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    )
+    with cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        rows = tmp_path / "rows"
+
+        def kill() -> None:
+            wait_for("the first rows", lambda: list(rows.glob("*.parquet")))
+            os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        done = small(rows, engine=address, keep=("front", "pulls", "curve"))
+        killer.join()
+        assert numbers_of(done) == numbers_of(on_threads)
+
+        study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
+        standing = study.run(measured, engine=address)
+        assert standing.front == ("c",)
+
+
+def measured(arm: str) -> dict[str, float]:
+    return {"x": {"a": 0.0, "b": 0.5, "c": 1.0}[arm]}
+
+
+@pytest.mark.long
+def test_a_ray_cluster_gives_the_same_rows_also_when_a_worker_is_killed(on_threads: ps.Sweep, tmp_path: Path) -> None:
+    """A real Ray on this machine; one of its two workers is killed as soon as rows are there."""
+    pytest.importorskip("ray")
+    from benchmarks.engines import kill_one
+
+    rows, killed, over = tmp_path / "rows", list[int](), threading.Event()
+    killer = threading.Thread(target=kill_one, args=("ray", rows, killed, over))
+    killer.start()
+    done = small(rows, engine="ray:2", keep=("front", "pulls", "curve"))
+    over.set()
+    killer.join()
+    assert killed
+    assert numbers_of(done) == numbers_of(on_threads)
+    study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
+    assert study.run(measured, engine="ray:2").front == ("c",)
+
+
+def test_measurements_of_a_study_in_processes() -> None:
+    study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
+    assert study.run(measured, engine="processes:2").front == ("c",)
+
+
+def dies(arm: str) -> dict[str, float]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def test_measurements_whose_workers_always_die_end_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from paretoscout.study import loop
+
+    monkeypatch.setattr(loop, "MOST_LOST", 2)
+    study = ps.Study(["a", "b"], {"x": "max"}, sigma=0.1, storage="memory")
+    with pytest.raises(EngineUnavailable, match="measurements were lost"):
+        study.run(dies, engine="processes:1")
+    assert not study.standing().open
