@@ -27,9 +27,9 @@ from paretoscout.reproduce import FIGURES, QUICK, Sizes, claims, comparison, est
 from paretoscout.reproduce.claims import FAILS, HOLDS, IN_PART
 from paretoscout.reproduce.comparison import Comparison
 from paretoscout.reproduce.estimates import FAR, GRID, KINDS, THETA, Estimates
-from paretoscout.reproduce.sources import FOLDER, reachable
 from paretoscout.simulation.results import Result
 from paretoscout.streams import algorithm_stream
+from paretoscout.sweeps.sources import FOLDER, reachable
 
 Array = npt.NDArray[np.float64]
 
@@ -232,17 +232,21 @@ def test_runs_are_those_of_simulate(compared: Comparison) -> None:
         assert (result.regret_curves == again.regret_curves).all()
 
 
+def of_form(claim: claims.Claim, label: str) -> claims.Check:
+    return next(check for check in claim.checks if check.what.startswith(label))
+
+
 def test_comparison_claims_go_either_way(compared: Comparison) -> None:
     as_it_is = claims.comparison_claims(compared)
     assert [claim.checks[0].passed for claim in as_it_is] == [True, False, False, False, False]
     turned = claims.comparison_claims(exchanged(compared, "pfiwr", "multi-pfi"))
-    assert [claim.checks[1].passed for claim in turned] == [True, True, False, True, True]
+    assert turned[0].checks[1].passed
+    assert [of_form(claim, "PFIwR, least width").passed for claim in turned[1:]] == [True, False, True, True]
     rivals = {eps: compared.results["multi-pfi", eps].samples for eps in compared.eps}
     wide = {("pfiwr", eps): replace(compared.results["pfiwr", eps], samples=9 * n) for eps, n in rivals.items()}
-    assert (
-        claims.comparison_claims(replace(compared, results={**compared.results, **wide}))[2].checks[1].passed is False
-    )
-    assert claims.comparison_claims(replace(compared, results={**compared.results, **wide}))[2].checks[0].passed
+    spread = claims.comparison_claims(replace(compared, results={**compared.results, **wide}))[2]
+    assert not of_form(spread, "PFIwR, least width").passed
+    assert of_form(spread, "PFIwR as printed").passed
     failed = replace(compared.results["multi-pfi", 0.6], success=np.zeros(4, bool))
     broken = replace(compared, results={**compared.results, ("multi-pfi", 0.6): failed})
     assert not claims.comparison_claims(broken)[0].checks[0].passed
@@ -280,6 +284,28 @@ def test_the_search_finds_the_least_scale(least: float, monkeypatch: pytest.Monk
     assert found.width_scale == (expected[0] if expected else comparison.SCALES[-1])
 
 
+@pytest.mark.parametrize("d", [2, 4, 16])
+def test_the_correction_of_an_arm_varies_as_the_report_says(d: int) -> None:
+    """At most 2 d in a round, and mean 0, over pseudo-actions: 1 / (2 d) for each of d arms, 1/2 for the one pulled.
+
+    With unit vectors as contexts the correction of arm 0 is 1 - 1 / pi where the pseudo-action meets it, else 1.
+    """
+    pi = [1 / (2 * d)] * d + [1 / 2]
+    for pulled in (0, 1):
+        rows = [0, d] if pulled == 0 else [0]  # those whose context is that of arm 0
+        values = [sum(1 - (action == i) / pi[i] for i in rows) for action in range(d + 1)]
+        assert sum(p * value for p, value in zip(pi, values, strict=True)) == pytest.approx(0)
+        assert sum(p * value**2 for p, value in zip(pi, values, strict=True)) <= 2 * d
+
+
+def test_c_is_what_the_report_derives() -> None:
+    """2 sqrt(d l / t) sqrt(t) sigma sqrt(2 l' d / gamma) = sigma sqrt(l') where gamma = 8 d^2 l = C d^3 l, d = 16."""
+    d, ell, other, sigma, t = 16, 20.0, 17.0, 0.2, 1e5
+    gamma = comparison.ARM_BY_ARM_EXPLORATION * d**3 * ell
+    added = 2 * np.sqrt(d * ell / t) * np.sqrt(t) * sigma * np.sqrt(2 * other * d / gamma)
+    assert added == pytest.approx(sigma * np.sqrt(other))
+
+
 def test_exploring_ends_where_the_printed_rate_says() -> None:
     problem = problems.load("four-arms")
     t = comparison.all_explore_until(PFIwR(exploration=0.1), problem)
@@ -290,7 +316,7 @@ def test_exploring_ends_where_the_printed_rate_says() -> None:
 
 
 FILES = {
-    *(f"{name}.png" for name in FIGURES),
+    *(f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")),
     *("fig1.csv", "fig2-runs.csv", "fig2-curves.csv", "fig3.csv", "fig4.csv", "fig4-moments.csv", "REPORT.md", "parts"),
 }
 
@@ -315,8 +341,9 @@ def test_all_writes_everything_and_a_second_call_runs_nothing(tmp_path: Path, mo
     assert len(re.findall(r"^\| Figure", text, re.M)) == 18  # claims in the summary
     for word in (HOLDS, IN_PART, FAILS):
         assert f"**{word}**" in text
+    headings = {f"#{line.removeprefix('## ').lower().replace(' ', '-')}" for line in text.splitlines()}
     for link in re.findall(r"\]\((.*?)\)", text):
-        assert (tmp_path / link).exists()
+        assert link in headings or (tmp_path / link).exists()
     with (tmp_path / "fig2-runs.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 4 * 2 * (len(comparison.contenders()) + 2)

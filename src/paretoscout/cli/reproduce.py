@@ -18,7 +18,7 @@ from .conventions import Exit
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("reproduction"),
     show_default=True,
-    help="Folder for figures (PNG), numbers (CSV), REPORT.md, and parts/, what a second call goes on from.",
+    help="Folder for figures (PNG and SVG), numbers (CSV), REPORT.md, and parts/, what a second call goes on from.",
 )
 @click.option("--quick", is_flag=True, help="Fewer experiments: a look in two minutes, no verdicts to rely on.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")

@@ -1,4 +1,4 @@
-"""The four figures: about 7 inches wide, 300 dpi, told apart by colour and by line style or hatch."""
+"""The four figures: about 7 inches wide, as PNG (300 dpi) and SVG, told apart by colour and by line style or hatch."""
 
 from __future__ import annotations
 
@@ -22,23 +22,35 @@ if TYPE_CHECKING:
 
 DPI = 300
 FIRST_SHOWN = 30  # round; before, some experiments have not seen all arms
-BLUE, VERMILION, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#cc79a7", "#e69f00", "#56b4e9"
+BLUE, VERMILION, PURPLE, ORANGE, SKY, GREEN = "#0072b2", "#d55e00", "#cc79a7", "#e69f00", "#56b4e9", "#009e73"
 GRID_LINES: dict[str, Any] = {"color": "#ececec", "linewidth": 0.6}
 
 #: The same look for an estimator in all figures. One that lies on DR-mix is thin and dark, to be seen on top of it.
 LINES: dict[str, dict[str, Any]] = {
     "ridge": {"color": VERMILION, "linestyle": DASHES[1], "linewidth": 1.6},
-    "mixed": {"color": BLUE, "linestyle": DASHES[3], "linewidth": 1.2},
+    "mixed": {"color": "#00694d", "linestyle": DASHES[3], "linewidth": 1.2},
     "dr-mix": {"color": SKY, "linestyle": "-", "linewidth": 2.4},
     "dr-ridge": {"color": PURPLE, "linestyle": DASHES[1], "linewidth": 1.6},
     "least-squares": {"color": "black", "linestyle": DASHES[2], "linewidth": 1.4},
 }
 
+#: Lines that lie on others have marks too, in figures by round.
+MARKS: dict[str, dict[str, Any]] = {
+    "mixed": {
+        "marker": "^",
+        "markersize": 4.5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+        "markevery": (4, 9),
+    },
+}
+
 #: And for an algorithm.
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "pfiwr": {"color": VERMILION, "hatch": "", "linestyle": "-"},
+    "pfiwr-arms": {"color": GREEN, "hatch": "\\\\\\\\", "linestyle": DASHES[2]},
     "pfiwr-width": {"color": ORANGE, "hatch": "/////", "linestyle": DASHES[1]},
-    "pfiwr-both": {"color": PURPLE, "hatch": ".....", "linestyle": DASHES[3]},
+    "pfiwr-both": {"color": PURPLE, "hatch": "|||||", "linestyle": DASHES[3]},
     "multi-pfi": {"color": "#444444", "hatch": "xxx", "linestyle": DASHES[1]},
     "ape": {"color": SKY, "hatch": "-----", "linestyle": DASHES[3]},
     "scout": {"color": BLUE, "hatch": "", "linestyle": "-"},
@@ -85,8 +97,8 @@ def _error_lines(axes: Axes, data: Estimates, keys: Sequence[str], arms: str) ->
         defined = np.isfinite(curve).all(axis=0)  # least squares: from where every experiment has seen all arms
         mean, sd, n = curve[:, defined].mean(axis=0), curve[:, defined].std(axis=0), GRID[shown][defined]
         if key != "least-squares":  # the floor is a line, its spread that of DR-mix
-            axes.fill_between(n, mean - sd, mean + sd, color=LINES[key]["color"], alpha=0.14, linewidth=0)
-        axes.plot(n, mean, label=LABELS[key], **LINES[key])
+            axes.fill_between(n, mean - sd, mean + sd, color=LINES[key]["color"], alpha=0.1, linewidth=0)
+        axes.plot(n, mean, label=LABELS[key], **LINES[key], **MARKS.get(key, {}))
     axes.set_ylim(0, 0.2)
     axes.set_yticks([0, 0.05, 0.1, 0.15, 0.2])
     plain_numbers(axes, "y")
@@ -104,9 +116,10 @@ def _title(axes: Axes, text: str) -> None:
 
 
 def _print(figure: Figure, path: Path) -> None:
-    """Write the figure with a palette: a fraction of the size, and nothing to be seen of it."""
+    """Write the figure as vectors, and as pixels with a palette: much smaller, and nothing to be seen of it."""
     from PIL import Image
 
+    saved(figure, path.with_suffix(".svg"))
     saved(figure, path)
     with Image.open(path) as picture:
         small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
@@ -130,10 +143,10 @@ def _legend(figure: Figure, axes: Axes, columns: int, title: str) -> None:
 
 def densities(data: Estimates, path: Path) -> None:
     """Figure 4: densities of the scaled errors of arms 1 and 2, with their means."""
-    figure = new_figure(7.1, 4.6, DPI)
+    figure = new_figure(7.1, 4.8, DPI)
     keys = ("ridge", "dr-mix", "mixed")
     rows: Any = figure.subplots(2, len(SHOWN), sharex="row")
-    for row, arm, about in zip(rows, (1, 2), ("(a) exploited arm 1", "(b) arm 2"), strict=True):
+    for row, arm, about in zip(rows, (1, 2), ("(a) arm 1", "(b) arm 2"), strict=True):
         points = density_range(data, keys, arm)
         for axes, n in zip(row, SHOWN, strict=True):
             bare(axes)
@@ -152,9 +165,12 @@ def densities(data: Estimates, path: Path) -> None:
             if n == SHOWN[0]:
                 _title(axes, about)
             plain_numbers(axes, "x")
+            plain_numbers(axes, "y")
         label(row[0], "y", "density (1 / reward units)")
         label(row[1], "x", "√n (estimate − truth)   (reward units)")
-    about = f"densities over {data.n:,} experiments; vertical lines in the same style: means"
+    about = (
+        f"densities over {data.n:,} experiments, arm 1 is the exploited one; vertical lines in the same style: means"
+    )
     _legend(figure, rows[0, 0], len(keys), about)
     _print(figure, path)
 
@@ -163,7 +179,7 @@ def comparison(data: Comparison, path: Path) -> None:
     """Figure 2: samples, regret at termination, and regret round by round."""
     from matplotlib.patches import Patch
 
-    figure = new_figure(7.1, 8.0, DPI)
+    figure = new_figure(7.1, 8.4, DPI)
     top, middle, bottom = figure.subplots(3, 1, height_ratios=[1, 1, 1.1])
     drawn = [contender for contender in data.contenders if contender.drawn]
     _grouped_boxes(top, data, drawn, "samples")
@@ -173,7 +189,8 @@ def comparison(data: Comparison, path: Path) -> None:
     _title(middle, "(b) cumulative regret at termination")
     _title(bottom, f"(c) cumulative regret by round, eps {data.eps[0]:g}; none after stopping")
     label(top, "y", "samples")
-    label(middle, "x", "eps (standardised units)")
+    for axes in (top, middle):
+        label(axes, "x", "eps (standardised units)")
     for axes in (middle, bottom):
         label(axes, "y", "regret (standardised units)")
     n = len(data.of("multi-pfi")[0].samples)
@@ -227,7 +244,7 @@ def _grouped_boxes(axes: Axes, data: Comparison, drawn: Sequence[Contender], wha
     low, high = max(float(np.quantile(joined, 0.001)), 1e-3), float(joined.max())
     log_axis(axes, "y", low, high)
     axes.set_ylim(low / 1.6, high * 1.6)
-    axes.set_xticks(range(len(data.eps)), [f"{eps:g}" for eps in data.eps])
+    axes.set_xticks(range(len(data.eps)), [f"{eps:.2f}" for eps in data.eps])
     axes.set_xlim(-0.5, len(data.eps) - 0.5)
     for border in np.arange(len(data.eps) - 1) + 0.5:
         axes.axvline(border, color="#dddddd", linewidth=0.7, zorder=0)
@@ -236,11 +253,14 @@ def _grouped_boxes(axes: Axes, data: Comparison, drawn: Sequence[Contender], wha
 
 
 def _regret_curves(axes: Axes, data: Comparison, drawn: Sequence[Contender]) -> None:
+    from matplotlib.patheffects import withStroke
+
     bare(axes)
     shown = [contender for contender in drawn if data.found(contender.key, data.eps[0])]
     last = 1.6 * max(int(data.results[contender.key, data.eps[0]].samples.max()) for contender in shown)
     lowest, highest = np.inf, 0.0
-    for contender in shown:
+    ends = [float(data.results[contender.key, data.eps[0]].regret.mean()) for contender in shown]
+    for contender, end in zip(shown, ends, strict=True):
         result, style = data.results[contender.key, data.eps[0]], ALGORITHMS[contender.key]
         kept = (result.regret_rounds >= 10) & (result.regret_rounds <= last)
         rounds, curves = result.regret_rounds[kept], result.regret_curves[:, kept]
@@ -251,11 +271,11 @@ def _regret_curves(axes: Axes, data: Comparison, drawn: Sequence[Contender]) -> 
         stop = float(np.median(result.samples))
         edge: dict[str, Any] = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 5}
         axes.plot(stop, np.interp(stop, rounds, mean), "o", color=style["color"], **edge)
-        # names stand above their lines; that of the lowest one below, where there is room
-        below = contender is shown[-1]
+        below = any(end < other < 2 * end for other in ends)  # names stand above their lines, where there is room
         words: dict[str, Any] = {"fontsize": 7.5, "color": INK, "ha": "right", "va": "top" if below else "bottom"}
         place = (-2, -3 if below else 2)
-        axes.annotate(contender.label, (last, mean[-1]), place, textcoords="offset points", **words)
+        halo = [withStroke(linewidth=2, foreground="white")]  # where a name meets a line
+        axes.annotate(contender.label, (last, mean[-1]), place, textcoords="offset points", path_effects=halo, **words)
         lowest, highest = min(lowest, float(mean[0])), max(highest, float(mean[-1]))
     log_axis(axes, "x", 10, last)
     log_axis(axes, "y", lowest, highest)

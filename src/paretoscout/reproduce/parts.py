@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import UnreadableFile
 from ..kernels.compile import sources_digest
 from ..simulation.progress import Progress, say
-from .sources import FOLDER, reachable
+from ..sweeps.sources import FOLDER, reachable
 
 T = TypeVar("T")
 
