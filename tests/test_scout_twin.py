@@ -524,9 +524,8 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
     assert d == np.linalg.matrix_rank(case.contexts)
     means, noise = case.means(), np.random.default_rng(3)
     questions: list[Any] = []
-    clear, compared = 0, 0
+    ruled_out, compared = 0.0, 0  # arms that tell less than the one that is asked for, as a share of the others
     overdue = 0  # since when all that is undecided could have been decided
-    twins = len(np.unique(case.contexts, axis=0)) < K or K == 2
     for t in range(case.rounds):
         if session.done:
             break
@@ -551,7 +550,7 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
                         )
                 arms = twin.most_telling(k, j, state.gaps, pending)
                 assert question.arm in arms
-                clear += len(arms) == 1
+                ruled_out += (K - len(arms)) / (K - 1)
                 compared += 1
         question = questions.pop(0)
         outcome = means[question.arm] + np.asarray(case.sigma) * noise.standard_normal(L)
@@ -583,7 +582,7 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
             assert t - overdue <= 0.25 * t + 2 * K
     assert session.done or not case.finishes
     assert (state.status != UNDECIDED).any()
-    assert clear >= (0.3 if twins else 0.7) * compared  # equal contexts tell the same
+    assert ruled_out >= 0.4 * compared  # contexts that mirror each other tell the same: rounding chooses among them
     for absent in (set(), {0}, {0, K - 1}):
         for k in range(K):
             session.set_presence(k, GONE if k in absent else PRESENT)
