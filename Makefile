@@ -16,7 +16,7 @@ LONG := audit study_trust service_schema service_trust session_bytes diagnostics
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms site clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -69,6 +69,11 @@ algorithms: $(VENV)/installed-dev
 examples: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.examples
 
+# Built from what is here, without a network: open out/site/index.html. A warning is an error.
+site: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -q -W --keep-going -n docs out/site
+	@echo "the site: out/site/index.html"
+
 # All of them run, whatever misses its target; then it fails.
 bench: $(VENV)/installed-bench $(VOPY_VENV)/tried
 	@missed=; \
@@ -111,6 +116,10 @@ $(VENV)/installed: pyproject.toml
 
 $(VENV)/installed-dev: $(VENV)/installed
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed-dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed-dev

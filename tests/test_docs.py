@@ -10,11 +10,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 from conftest import PATIENCE
 
+import paretoscout as ps
 from paretoscout import Study, algorithms
 from paretoscout.cli.main import main
 
@@ -24,14 +26,19 @@ EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
 QUESTIONS = ("README", "is-a-faster", "which-compressor", "which-model", "web-shop")
 #: Blocks of commands for a server: run by test_service_docs.py.
 SERVER = "http://127.0.0.1:8765"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix().removeprefix("docs/")
 
 
 def blocks(document: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(encoding="utf-8"), re.M | re.S)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_python_examples_run(document: Path, tmp_path: Path) -> None:
     code = "\n".join(blocks(document, "python"))
     if not code:
@@ -73,7 +80,7 @@ def plain(block: str) -> bool:
         ROOT / "README.md",
         *(ROOT / "docs" / name for name in ("studies.md", "bench.md", "growth.md", "blocks.md", "sweeps.md")),
     ],
-    ids=lambda path: path.name,
+    ids=named,
 )
 def test_commands_run(document: Path, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As printed. A bench has a budget: on a busy machine it may end undecided, which is no error."""
@@ -134,6 +141,40 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    """Else `make site` fails. Pages of research belong to docs/research/index.md, guides to docs/how-to/index.md."""
+    listed = {
+        (page.parent / f"{entry.split('<')[-1].rstrip('>')}.md").resolve()
+        for page in PAGES
+        for block in re.findall(r"^```{toctree}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        for entry in block.splitlines()
+        if entry and not entry.startswith(":")
+    }
+    assert set(map(Path.resolve, PAGES)) - listed == {ROOT.resolve() / "docs" / "index.md"}
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """Each name of `ps.__all__`, and of the modules there, is on a page of docs/reference/python."""
+    written = "".join(
+        page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference" / "python").glob("*.md")
+    )
+    words = set(re.findall(r"\w+", written))
+    modules = [ps, ps.algorithms, ps.estimators, ps.geometry, ps.problems]
+    names = {name for module in modules for name in getattr(module, "__all__", ()) or public(module)}
+    assert names - words - {"Settings"} == set()
+    for module in (ps.errors, ps.plots, ps.theory):  # all of their names, by automodule
+        assert f".. automodule:: {module.__name__}\n   :members:\n" in written
+
+
+def public(module: ModuleType) -> list[str]:
+    """Names that a module without `__all__` defines itself."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and name[0] != "_"
+    ]
 
 
 def test_the_tables_of_the_page_of_algorithms_are_as_generated() -> None:

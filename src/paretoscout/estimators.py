@@ -350,8 +350,8 @@ class ExplorationMixed(_Mixing):
     """Ridge regression in which each exploitation round is mixed with a reused exploration sample.
 
     X = [x_1, ..., x_K] has singular values s_i and vectors u_i, v_i; the context basis is b_i = s_i u_i = X v_i. A
-    round that exploits arm a draws i uniformly, an arm c with probability |v_ic| / ||v_i||_1, and weights w, w'
-    uniform on [-sqrt(3), sqrt(3)]. Y_c is the exploration sample of c that was reused least. The round counts as
+    round that exploits arm a draws i uniformly, an arm c with probability `|v_ic| / ||v_i||_1`, and weights w, w'
+    uniform on [-sqrt(3), sqrt(3)]. Y_c is the exploration sample of c that was reused least. The round counts as:
 
         x = w x_a + w' b_i,    y = w Y_a + w' ||v_i||_1 sign(v_ic) Y_c,
 

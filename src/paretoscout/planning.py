@@ -328,6 +328,7 @@ def plan_from_pilot(
     arm: the column that names the option.
     metrics: `Metric` objects with their eps; their names are columns.
     duration: the column that says how long a run took, in seconds. It may differ between options.
+
     The rest is as in `plan`. Runs are those of a new study: the rows of the pilot are not counted.
 
     >>> pilot = {"model": ["a", "a", "a", "b", "b", "b"], "quality": [0.91, 0.88, 0.92, 0.5, 0.53, 0.51]}

@@ -55,6 +55,7 @@ def analyze(
     target: with blocks, what the answer is about: "list" or "population", as in `Study`. None: the list, if each option
     was measured on all blocks; else the population. Say "list" where each option was measured on the first blocks of
     one order, and the list was settled before anything was measured.
+
     The rest is as in `Study`.
 
     The guarantee holds however the rows were chosen, if nobody looked ahead at their outcomes. So you may add more rows

@@ -320,6 +320,7 @@ class Study:
         """Begin a round, in a study whose blocks are "rounds": return a trial of each of these arms, in this order.
 
         arms: None: all on which a verdict hangs.
+
         Measure them one after the other, shortly; draw their order anew in every round. Outcomes count when the round
         is closed: all of it is told or void. Arms are compared in those rounds in which both were measured.
         """
