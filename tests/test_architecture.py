@@ -250,6 +250,7 @@ ALLOWED: dict[str, set[str]] = {
         "sweeps",
         "theory",
         "verdicts",
+        "version",
     },
 }
 
