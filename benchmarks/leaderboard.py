@@ -2,7 +2,8 @@
 
 Each cell gets the same time. Scout runs with its default dial and with the one for the fewest samples. Algorithms that
 plan for a number of samples are given as many as scout needed (median).
-Those that find one best arm run on problems with one metric.
+Those that find one best arm run on problems with one metric. All of it is one sweep (docs/sweeps.md): every run is kept, and a
+second call goes on where the first ended.
 """
 
 from __future__ import annotations
@@ -10,19 +11,19 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import time
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import paretoscout as ps
 from benchmarks.reach import linear
 from paretoscout.algorithms import Scout, Settings, available, get, resolve
-from paretoscout.errors import InvalidInput, MissingData, MissingExtra, NotSupported
-from paretoscout.simulation.replicates import Simulation
-from paretoscout.simulation.results import rate_interval
+from paretoscout.errors import MissingData
+from paretoscout.sweeps.cells import Plan
+from paretoscout.sweeps.grid import Line, Sweep, or_dash, swept
+from paretoscout.sweeps.runs import RunCell
+from paretoscout.sweeps.store import folder_of
 
 DELTA = 0.1
 REPLICATES, SECONDS = 100, 6.0
@@ -35,7 +36,7 @@ FEWEST = "scout, dial at 0"
 HEAD = """# Leaderboard
 
 Written by `make leaderboard` on {date}. Every algorithm that fits a problem ran on it with its default settings and delta 0.1,
-up to {replicates} times or {seconds:g} seconds on one core (scout at least 20 times, however long that takes). `scout` weighs samples
+up to {replicates} times or {seconds:g} seconds of work on one core (scout at least 20 times, however long that takes). `scout` weighs samples
 and regret; with its dial (`regret_weight`) at 0 it asks for the fewest samples, as most others do. Samples are medians, regret is a
 mean. Failures come with an exact 95% interval of their rate. µs is the cost of choosing and deciding, per sample. **Bold** failures are
 beyond delta for sure. Fixed-budget and regret-only algorithms had as many samples as scout needed (median), and promise nothing.
@@ -79,111 +80,111 @@ def problems() -> Iterator[tuple[str, ps.Problem | str, float | None]]:
     yield "random linear, K=16 d=4, first metric", one_metric(linear(16, 4, 1.0, 0)), 0.1
 
 
-def measure(
-    settings: Settings, problem: ps.Problem, eps: float | None, budget: int | None, seconds: float, replicates: int
-) -> Any:
-    """Run one algorithm on one problem for as long as there is time; a text says why it cannot be run."""
-    record, _ = resolve(settings)
-    least = LEAST if record.name == "scout" else 0
-    goal = 1 if record.one_metric else "front"
-    try:
-        told = budget if record.needs_budget else None
-        run = Simulation(record, settings, problem, eps, DELTA, 0, MOST_SAMPLES, told, goal)
-        run.compile()
-    except (InvalidInput, NotSupported, MissingExtra) as refusal:
-        return str(refusal)
-    began = time.monotonic()
-    finished, cut_off = list[Any](), 0
-
-    def has_time(_: int) -> bool:
-        spent = time.monotonic() - began
-        return spent < seconds or (len(finished) < least and spent < PATIENCE * seconds)
-
-    for index in range(replicates):
-        outcome = run.replicate(index, has_time)
-        if outcome is None:
-            cut_off = 1
-            break
-        finished.append(outcome)
-        if not has_time(0):
-            break
-    elapsed = time.monotonic() - began
-    result = run.result(finished, replicates) if finished else None
-    failures = 0 if result is None else int((~result.success).sum())
-    n = len(finished)
-    if result is None:
-        failures, n = cut_off, cut_off
-    return {
-        "algorithm": record.name,
-        "kind": record.kind,
-        "claims": record.guarantees,
-        "samples": None if result is None else float(np.median(result.samples)),
-        "regret": None if result is None else float(result.regret.mean()),
-        "failures": failures,
-        "runs": n,
-        "interval": rate_interval(failures, n),
-        "microseconds": None if result is None else 1e6 * elapsed / float(result.samples.sum()),
-    }
+def cell_of(settings: Settings, problem: ps.Problem, eps: float | None, budget: int | None, **named: Any) -> RunCell:
+    """What is played; those that find one best arm are asked for one."""
+    record, settings = resolve(settings)
+    return RunCell(
+        problem,
+        record.name,
+        settings,
+        eps=eps,
+        delta=DELTA,
+        goal=1 if record.one_metric else "front",
+        budget=budget if record.needs_budget else None,
+        max_samples=MOST_SAMPLES,
+        **named,
+    )
 
 
-def board(title: str, problem: ps.Problem, eps: float | None, seconds: float, replicates: int) -> dict[str, Any]:
-    scout = measure(get("scout").settings(), problem, eps, None, seconds, replicates)
-    budget = int(scout["samples"]) if isinstance(scout, dict) and scout["samples"] else None
-    rows, refused = [], {}
-    contenders = {name: get(name).settings() for name in available()} | {FEWEST: Scout(regret_weight=0.0)}
-    for name, settings in contenders.items():
-        row = scout if name == "scout" else measure(settings, problem, eps, budget, seconds, replicates)
-        if isinstance(row, str):
-            refused[name] = row
-        else:
-            rows.append({**row, "algorithm": name})
-        print(f"{title}: {name}", flush=True)
-    rows.sort(key=lambda row: (row["samples"] is None, row["samples"] or 0.0))
-    return {"title": title, "arms": len(problem.arms), "eps": eps, "rows": rows, "refused": refused}
+def plan_of(cell: RunCell, seconds: float, replicates: int) -> Plan:
+    """So many replicates, as long as there is time; of scout the first few however long they take."""
+    if cell.algorithm == "scout":
+        return Plan(replicates, seconds=seconds, least=LEAST, patience=PATIENCE * seconds)
+    return Plan(replicates, seconds=seconds)
 
 
-def page(boards: list[dict[str, Any]], missing: dict[str, str], seconds: float, replicates: int) -> str:
+def on_board(title: str, problem: ps.Problem, eps: float | None, budget: int | None) -> list[RunCell]:
+    """Everybody on a problem, scout first."""
+    names = ["scout", *(name for name in available() if name != "scout")]
+    contenders = {name: get(name).settings() for name in names} | {FEWEST: Scout(regret_weight=0.0)}
+    more = {"board": title}
+    return [cell_of(settings, problem, eps, budget, label=name, more=more) for name, settings in contenders.items()]
+
+
+def page(boards: dict[str, tuple[ps.Problem | str, float | None]], done: Sweep, seconds: float, replicates: int) -> str:
     text = HEAD.format(date=datetime.date.today().isoformat(), seconds=seconds, replicates=replicates)
-    for one in boards:
-        eps = "its own eps" if one["eps"] is None else f"eps {one['eps']:g}"
-        text += f"## {one['title']}\n\n{one['arms']} options, {eps}.\n\n"
+    missing = ""
+    for title, (problem, eps) in boards.items():
+        if isinstance(problem, str):
+            missing += f"## {title}\n\nNot run: {problem}\n\n"
+            continue
+        text += f"## {title}\n\n{len(problem.arms)} options, {'its own eps' if eps is None else f'eps {eps:g}'}.\n\n"
         text += "| algorithm | kind | samples | regret | failures | µs |\n|---|---|---:|---:|---:|---:|\n"
-        for row in one["rows"]:
-            low, high = row["interval"]
-            failures = f"{row['failures']} of {row['runs']} ({low:.2f}–{high:.2f})"
-            shown = f"**{failures}**" if low > DELTA else failures
-            cells = [f"`{row['algorithm']}`", row["kind"]]
-            for field, form in (("samples", ",.0f"), ("regret", ",.1f")):
-                cells.append("–" if row[field] is None else format(row[field], form))
-            cells += [shown, "–" if row["microseconds"] is None else f"{row['microseconds']:,.2f}"]
-            text += "| " + " | ".join(cells) + " |\n"
+        on_it = [(cell, done.line(cell)) for cell in done.cells if cell.more["board"] == title]
+        for cell, line in sorted(on_it, key=lambda one: (math.isnan(one[1].samples), one[1].samples)):
+            if not line.refused:
+                numbers = or_dash(line.samples, ",.0f"), or_dash(line.regret, ",.1f"), failures_of(line)
+                row = f"`{line.label}`", cell.record.kind, *numbers, or_dash(line.microseconds, ",.2f")
+                text += f"| {' | '.join(row)} |\n"
         reasons: dict[str, list[str]] = {}
-        for name, reason in one["refused"].items():
-            reasons.setdefault(reason.replace(f"algorithm {name!r} ", ""), []).append(f"`{name}`")
+        for cell, line in on_it:
+            if line.refused:
+                reasons.setdefault(line.refused.replace(f"algorithm {cell.algorithm!r} ", ""), []).append(
+                    f"`{line.label}`"
+                )
         for reason, names in reasons.items():
             text += f"\nNot run: {', '.join(names)}: {reason}.\n"
         text += "\n"
-    for title, why in missing.items():
-        text += f"## {title}\n\nNot run: {why}\n\n"
-    return text.rstrip() + "\n"
+    return f"{text}{missing}".rstrip() + "\n"
+
+
+def failures_of(line: Line) -> str:
+    """With their interval; bold where they are beyond delta for sure."""
+    low, high = line.interval
+    text = f"{line.failures} of {line.replicates} ({low:.2f}–{high:.2f})"
+    return f"**{text}**" if low > DELTA else text
+
+
+def arguments(doc: str | None, name: str, seconds: float, replicates: int) -> argparse.ArgumentParser:
+    """What a benchmark that is a sweep is told."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument(
+        "--rows", type=Path, default=Path("out") / name, help="folder for every run: nothing is run twice"
+    )
+    parser.add_argument("--json", type=Path, default=Path("out") / f"{name}.json")
+    parser.add_argument("--page", type=Path, help="the page that is written again")
+    parser.add_argument("--seconds", type=float, default=seconds, help="time for each algorithm on each problem")
+    parser.add_argument("--replicates", type=int, default=replicates)
+    parser.add_argument("--engine", default="processes", help="as in `paretoscout sweep`")
+    return parser
+
+
+def played(cells: list[RunCell], options: argparse.Namespace) -> Sweep:
+    """Play cells, but what is there already; rows of other limits of time are other rows."""
+    folder = folder_of(options.rows, f"{options.seconds:g}s", cells)
+    plans = [(cell, plan_of(cell, options.seconds, options.replicates)) for cell in cells]
+    done = swept(plans, folder, options.engine, progress=True)
+    if done.interrupted:
+        raise SystemExit("interrupted: the same command goes on from there")
+    return done
+
+
+def write_json(rows: list[dict[str, Any]], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, default=Path("out/leaderboard.json"))
-    parser.add_argument("--page", type=Path, default=Path("docs/leaderboard.md"))
-    parser.add_argument("--seconds", type=float, default=SECONDS)
-    parser.add_argument("--replicates", type=int, default=REPLICATES)
-    options = parser.parse_args()
-    boards, missing = [], {}
-    for title, problem, eps in problems():
-        if isinstance(problem, str):
-            missing[title] = problem
-        else:
-            boards.append(board(title, problem, eps, options.seconds, options.replicates))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(boards, indent=1) + "\n")
-    options.page.write_text(page(boards, missing, options.seconds, options.replicates), encoding="utf-8")
+    options = arguments(__doc__, "leaderboard", SECONDS, REPLICATES).parse_args()
+    boards = {title: (problem, eps) for title, problem, eps in problems()}
+    there = {title: (problem, eps) for title, (problem, eps) in boards.items() if not isinstance(problem, str)}
+    scouts = played([on_board(title, *board, None)[0] for title, board in there.items()], options)
+    budgets = {line.point["board"]: line.samples for line in scouts.lines}
+    needed = {title: None if math.isnan(samples) else int(samples) for title, samples in budgets.items()}
+    done = played([cell for title, board in there.items() for cell in on_board(title, *board, needed[title])], options)
+    write_json([line.as_dict() for line in done.lines], options.json)
+    if options.page is not None:
+        options.page.write_text(page(boards, done, options.seconds, options.replicates), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
 """Real features of real options: what a linear model is worth where it is not true.
 
 Each data set is solved with its features ignored, taken for a guide, trusted, and trusted up to a misfit, by scout and by
-rivals. Prints a table, writes JSON, draws docs/images/real-contexts.png, and renews the tables of docs/real-contexts.md, whose text
-says what came out.
+rivals: one sweep (docs/sweeps.md), which a second call goes on with. Prints a table, writes JSON, draws docs/images/real-contexts.png, and
+renews the tables of docs/real-contexts.md, whose text says what came out.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +17,15 @@ from rich.console import Console
 from rich.table import Table
 
 import paretoscout as ps
-from benchmarks.leaderboard import DELTA
-from benchmarks.leaderboard import measure as timed
+from benchmarks.leaderboard import DELTA, arguments, cell_of, failures_of, played, write_json
 from paretoscout.algorithms import Scout, Settings, get
 from paretoscout.errors import MissingData
+from paretoscout.sweeps.grid import Line, or_dash
+from paretoscout.sweeps.runs import RunCell
 
 Array = npt.NDArray[np.float64]
 REPLICATES, SECONDS = 40, 30.0
+Facts = dict[str, Any]
 CASES = (
     ("snw", "main effects"),
     ("snw", "with pairs and squares"),
@@ -78,38 +78,20 @@ def contenders(misfit: Array) -> dict[str, Settings]:
     return chosen
 
 
-def measure(cases: list[tuple[str, str]], only: str | None, seconds: float, replicates: int) -> list[dict[str, Any]]:
-    rows = []
-    for name, kind in cases:
-        try:
-            known = ps.problems.load(name, sigma="largest" if name == "llvm-passes" else None)
-        except MissingData as missing:
-            print(missing)
-            continue
-        assert known.contexts is not None
-        problem = known.replace(contexts=features(known.contexts, kind))
-        explained, misfit = fit(problem)
-        for label, settings in contenders(misfit).items():
-            if only is not None and only not in label:
-                continue
-            row = timed(settings, problem, None, None, seconds, replicates)
-            if isinstance(row, str):
-                print(f"{name}, {kind}: {label}: {row}")
-                continue
-            rows.append(
-                {
-                    **row,
-                    "data": name,
-                    "features": kind,
-                    "arms": len(problem.arms),
-                    "d": int(problem.contexts.shape[1]),  # type: ignore[union-attr]
-                    "explained": explained.tolist(),
-                    "misfit_in_eps": (misfit / problem.units().divisors).tolist(),
-                    "algorithm": label,
-                }
-            )
-            print(f"{name}, {kind}: {label}", flush=True)
-    return rows
+def cells_of(name: str, kind: str, only: str) -> tuple[Facts, list[RunCell]]:
+    """What there is to know of a data set with a model, and who runs on it."""
+    known = ps.problems.load(name, sigma="largest" if name == "llvm-passes" else None)
+    assert known.contexts is not None
+    contexts = features(known.contexts, kind)
+    problem = known.replace(contexts=contexts)
+    explained, misfit = fit(problem)
+    facts = {"data": name, "features": kind, "arms": len(problem.arms), "d": contexts.shape[1]}
+    facts |= {"explained": explained.tolist(), "misfit_in_eps": (misfit / problem.units().divisors).tolist()}
+    more = {"data": name, "features": kind}
+    everybody = contenders(misfit).items()
+    return facts, [
+        cell_of(who, problem, None, None, label=label, more=more) for label, who in everybody if only in label
+    ]
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
@@ -117,17 +99,19 @@ def table(rows: list[dict[str, Any]]) -> Table:
     for title in ("data", "features", "algorithm", "samples", "regret", "failures"):
         grid.add_column(title, justify="right" if title in ("samples", "regret", "failures") else "left")
     for row in rows:
-        shown = f"{row['failures']} of {row['runs']}"
         explained = " / ".join(f"{100 * share:.0f}%" for share in row["explained"])
         grid.add_row(
             f"{row['data']}, K={row['arms']}",
             f"{row['features']}, d={row['d']}, explain {explained}",
-            row["algorithm"],
-            "–" if row["samples"] is None else f"{row['samples']:,.0f}",
-            "–" if row["regret"] is None else f"{row['regret']:,.0f}",
-            shown,
+            row["line"].label,
+            *numbers_of(row),
         )
     return grid
+
+
+def numbers_of(row: dict[str, Any]) -> list[str]:
+    line: Line = row["line"]
+    return [or_dash(line.samples, ",.0f"), or_dash(line.regret, ",.0f"), failures_of(line)]
 
 
 def page(text: str, rows: list[dict[str, Any]]) -> str:
@@ -141,11 +125,7 @@ def page(text: str, rows: list[dict[str, Any]]) -> str:
         )
     runs = ["| data, model | algorithm | samples | regret | failures (95% interval) |", "|---|---|---:|---:|---:|"]
     for row in rows:
-        low, high = row["interval"]
-        failures = f"{row['failures']} of {row['runs']} ({low:.2f}–{high:.2f})"
-        numbers = ["–" if row[field] is None else f"{row[field]:,.0f}" for field in ("samples", "regret")]
-        shown = f"**{failures}**" if low > DELTA else failures
-        runs.append(f"| {row['data']}, {row['features']} | {row['algorithm']} | {' | '.join(numbers)} | {shown} |")
+        runs.append(f"| {row['data']}, {row['features']} | {row['line'].label} | {' | '.join(numbers_of(row))} |")
     for table in (models, runs):
         before, _, rest = text.partition(table[0])
         text = before + "\n".join(table) + rest[rest.index("\n\n") :]
@@ -157,7 +137,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     cases = list(dict.fromkeys((row["data"], row["features"], row["d"], row["arms"]) for row in rows))
-    labels = list(dict.fromkeys(row["algorithm"] for row in rows))
+    labels = list(dict.fromkeys(row["line"].label for row in rows))
     colours = ("#0072b2", "#56b4e9", "#d55e00", "#009e73", "#cc79a7", "#6b6b6b", "#e69f00", "#000000")
     markers = ("o", "*", "s", "^", "D", "X", "P", "v")
     figure = Figure(figsize=(8.0, 1.2 + 0.95 * len(cases)), dpi=200, layout="constrained", facecolor="white")
@@ -166,9 +146,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         shift = 0.74 * (number / max(len(labels) - 1, 1) - 0.5)
         for wrong in (False, True):
             points = [
-                (row["samples"], cases.index((row["data"], row["features"], row["d"], row["arms"])) + shift)
+                (row["line"].samples, cases.index((row["data"], row["features"], row["d"], row["arms"])) + shift)
                 for row in rows
-                if row["algorithm"] == label and row["samples"] and (row["interval"][0] > DELTA) == wrong
+                if row["line"].label == label and (row["line"].interval[0] > DELTA) == wrong
             ]
             face = "white" if wrong else colours[number]
             axes.scatter(
@@ -199,26 +179,24 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, default=Path("out/real-contexts.json"))
+    parser = arguments(__doc__, "real-contexts", SECONDS, REPLICATES)
     parser.add_argument("--picture", type=Path)
-    parser.add_argument("--page", type=Path, help="the page whose tables are written again")
-    parser.add_argument(
-        "--from", dest="sources", type=Path, nargs="+", help="measure nothing: take the rows of these JSONs"
-    )
     parser.add_argument("--data", action="append", help="only these data sets")
-    parser.add_argument("--algorithm", help="only algorithms whose label has this in it")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="time for each algorithm on each data set")
-    parser.add_argument("--replicates", type=int, default=REPLICATES)
+    parser.add_argument("--algorithm", default="", help="only algorithms whose label has this in it")
     options = parser.parse_args()
-    cases = [case for case in CASES if not options.data or case[0] in options.data]
-    if options.sources:
-        rows = [row for source in options.sources for row in json.loads(source.read_text())]
-    else:
-        rows = measure(cases, options.algorithm, options.seconds, options.replicates)
+    asked: list[tuple[Facts, list[RunCell]]] = []
+    for name, kind in CASES:
+        try:
+            asked += [cells_of(name, kind, options.algorithm)] if name in (options.data or [name]) else []
+        except MissingData as missing:
+            print(missing)
+    done = played([cell for _, cells in asked for cell in cells], options)
+    lines = [(facts, done.line(cell)) for facts, cells in asked for cell in cells]
+    for line in (line for _, line in lines if line.refused):
+        print(f"{line.point}: {line.label}: {line.refused}")
+    rows = [{**facts, "line": line} for facts, line in lines if not line.refused]
     Console(width=160).print(table(rows))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    write_json([{**row, "line": row["line"].as_dict()} for row in rows], options.json)
     if options.picture is not None:
         draw(rows, options.picture)
     if options.page is not None:

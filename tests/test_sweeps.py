@@ -123,7 +123,7 @@ def test_a_sweep_that_is_killed_goes_on(engine: str, tmp_path: Path) -> None:
     done = ps.sweep("s5", ["scout", "uniform"], grid={"eps": [0.1, 0.2]}, replicates=40, out=rows)
     assert done.complete
     assert all(path.stat().st_mtime_ns == when for path, when in parts.items())
-    seen = [(row["cell"], row["replicate"]) for row in done.folder.every_row()]
+    seen = [(row["cell"], row["replicate"]) for cell in done.cells for row in done.rows(cell)]
     assert len(seen) == len(set(seen)) >= 160
 
 
@@ -246,15 +246,15 @@ class Counted(Cell):
 
     def start(self) -> Play:
         def played(number: int, report: Report) -> dict[str, Any] | None:
-            began = time.perf_counter()
+            began = time.thread_time()
             if self.deadly and number == 7 and not Path(self.deadly).exists():
                 Path(self.deadly).write_text("died")
                 os.kill(os.getpid(), signal.SIGKILL)
             ended = "answer"
             while number in self.slow and ended != TIME:
-                time.sleep(0.01)
+                np.sort(np.arange(10_000.0)[::-1])
                 ended = ended if report(1) else TIME
-            return {"value": number, "ended": ended, "seconds": time.perf_counter() - began}
+            return {"value": number, "ended": ended, "seconds": time.thread_time() - began}
 
         return played
 

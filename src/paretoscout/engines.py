@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import re
 import signal
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -100,8 +101,7 @@ class Processes(Engine):
                 return self.pool.submit(function, *arguments)
             self.pool.shutdown(wait=False)
         context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
-        ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for this process, which ends the others
-        self.pool = ProcessPoolExecutor(self.workers, context, initializer=signal.signal, initargs=ignore)
+        self.pool = ProcessPoolExecutor(self.workers, context, initializer=_belong_to_parent)
         return self.pool.submit(function, *arguments)
 
     def close(self) -> None:
@@ -113,6 +113,19 @@ class Processes(Engine):
                 process.terminate()
             for process in processes:
                 process.join()
+
+
+def _belong_to_parent() -> None:
+    """Let a worker process end with the one that started it, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other one, which ends this one
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 class Dask(Engine):
@@ -173,6 +186,7 @@ class Ray(Engine):
             raise MissingExtra("the engine 'ray'", "ray") from None
         self.ray, self.retries = ray, RETRIES if again else 0
         self.refs: dict[Future[Any], Any] = {}
+        self.remote: dict[Callable[..., Any], Any] = {}  # a function travels once
         self.joined = ray.is_initialized()
         if not self.joined:
             where: dict[str, Any] = {"num_cpus": workers or cores(), "include_dashboard": False}
@@ -188,7 +202,9 @@ class Ray(Engine):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Let a worker call a function."""
-        reference = self.ray.remote(max_retries=self.retries)(function).remote(*arguments)
+        if function not in self.remote:
+            self.remote[function] = self.ray.remote(max_retries=self.retries)(function)
+        reference = self.remote[function].remote(*arguments)
         future: Future[Any] = reference.future()
         self.refs[future] = reference  # a result that nobody refers to is thrown away
         future.add_done_callback(lambda done: self.refs.pop(done, None))

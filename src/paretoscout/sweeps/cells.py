@@ -70,7 +70,7 @@ class Plan:
     replicates: int
     looks: tuple[int, ...] = ()  # after so many `enough` is asked
     enough: Enough | None = None
-    seconds: float = math.inf  # of work; after that no replicate is begun
+    seconds: float = math.inf  # of work of the processor; after that no replicate is begun
     least: int = 0  # ... but for the first so many
     patience: float | None = None  # seconds of work after which one that is under way is given up; None: `seconds`
     first: tuple[int, ...] = ()  # numbers to begin with: it changes no row, only when it comes

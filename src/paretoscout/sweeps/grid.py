@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -68,19 +70,30 @@ def sweep(
     [('scout', 3, 0), ('uniform', 3, 0)]
     """
     cells = cells_of(problems, algorithms, grid or {}, seed, keep)
-    n = checks.whole("replicates of a sweep", replicates, least=1)
-    made = Sweep(Folder(out), tuple(cells), n)
-    with opened(engine, workers) as where, made.folder.writing(cells):
-        left = sum(n - sum(number < n for number in made.folder.numbers(cell)) for cell in cells)
-        with progress_bar(progress, left, "sweep") as bar:
-            try:
-                for cell, refused in play([(cell, Plan(n)) for cell in cells], made.folder, where, bar):
-                    if refused:
-                        made.refused[cell.key] = refused
-            except KeyboardInterrupt:
-                made.interrupted = True
+    plan = Plan(checks.whole("replicates of a sweep", replicates, least=1))
+    made = swept([(cell, plan) for cell in cells], Folder(out), engine, workers, progress)
     if len(made.refused) == len(cells):
         raise InvalidInput(f"a sweep must have an algorithm that can be run, but: {next(iter(made.refused.values()))}")
+    return made
+
+
+def swept(
+    asked: Sequence[tuple[RunCell, Plan]],
+    folder: Folder,
+    engine: str = "threads",
+    workers: int | None = None,
+    progress: bool | None = None,
+    title: str = "sweep",
+) -> Sweep:
+    """Play cells, each by its plan, and keep their rows in a folder. Ctrl-C keeps what is finished, and returns it."""
+    made = Sweep(folder, tuple(cell for cell, _ in asked), max(plan.replicates for _, plan in asked))
+    with opened(engine, workers) as where, folder.writing(made.cells):
+        left = sum(plan.replicates - sum(n < plan.replicates for n in folder.numbers(cell)) for cell, plan in asked)
+        with progress_bar(progress, left, title) as bar:
+            try:
+                made.refused |= {cell.key: why for cell, why in play(asked, folder, where, bar) if why}
+            except KeyboardInterrupt:
+                made.interrupted = True
     return made
 
 
@@ -125,7 +138,7 @@ def cells_of(
                         keep=tuple(keep),
                         more={
                             **dict.fromkeys(each for each in values if "." in each),
-                            **{each: point[each] for each in own},
+                            **{each: _plain(point[each]) for each in own},
                             **target,
                         },
                         **{"delta": DELTA, **run},
@@ -141,6 +154,11 @@ def cells_of(
             f"algorithms of a sweep must differ, got {same[0].columns['label']!r} twice on {same[0].problem.name!r}"
         )
     return cells
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a column holds it."""
+    return value if value is None or isinstance(value, (bool, int, float, str)) else json.dumps(value, default=repr)
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -205,6 +223,7 @@ class Line:
     failures: int
     interval: tuple[float, float]  # of the failure rate, 95%, exact
     seconds: float  # of work
+    microseconds: float  # of work, per sample
     refused: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -262,22 +281,37 @@ class Sweep:
     @property
     def lines(self) -> list[Line]:
         """A line for each combination."""
-        return [self._line(cell) for cell in self.cells]
+        return [self.line(cell) for cell in self.cells]
 
-    def _line(self, cell: RunCell) -> Line:
-        rows = [row for row in self.rows(cell) if row["ended"] != TIME]
-        failures = sum(not row["success"] for row in rows)
+    def line(self, cell: RunCell) -> Line:
+        """Return what came of one combination.
+
+        Runs that were cut off for lack of time count only where there are no others: then as failures.
+        """
+        samples, regret, seconds = array("d"), array("d"), 0.0  # of a million rows only these are kept
+        failures = cut_off = taken = 0
+        for row in self.folder.each_row(cell, ("samples", "regret", "success", "ended", "seconds")):
+            seconds, taken = seconds + row["seconds"], taken + row["samples"]
+            if row["ended"] == TIME:
+                cut_off += 1
+            else:
+                samples.append(row["samples"])
+                regret.append(row["regret"])
+                failures += not row["success"]
+        n = len(samples) or cut_off
+        failures = failures if samples else cut_off
         columns = cell.columns
         return Line(
             problem=columns["problem"],
             label=columns["label"],
             point={name: columns[name] for name in self.point_names},
-            replicates=len(rows),
-            samples=float(np.median([row["samples"] for row in rows])) if rows else math.nan,
-            regret=float(np.mean([row["regret"] for row in rows])) if rows else math.nan,
+            replicates=n,
+            samples=float(np.median(samples)) if samples else math.nan,
+            regret=math.fsum(regret) / len(regret) if regret else math.nan,
             failures=failures,
-            interval=rate_interval(failures, len(rows)) if rows else (0.0, 1.0),
-            seconds=sum(row["seconds"] for row in rows),
+            interval=rate_interval(failures, n) if n else (0.0, 1.0),
+            seconds=seconds,
+            microseconds=1e6 * seconds / taken if samples else math.nan,
             refused=self.refused.get(cell.key, ""),
         )
 
@@ -289,11 +323,10 @@ class Sweep:
         for line in self.lines:
             low, high = line.interval
             if not line.refused:
-                lines.append(
-                    [line.problem, line.label, *(_shown(line.point[name]) for name in names)]
-                    + ([f"{line.samples:,.0f}", f"{line.regret:,.1f}"] if line.replicates else ["–", "–"])
-                    + [f"{line.failures} ({low:.3f}–{high:.3f})", f"{line.replicates:,}"]
-                )
+                point = (_shown(line.point[name]) for name in names)
+                numbers = or_dash(line.samples, ",.0f"), or_dash(line.regret, ",.1f")
+                failures = f"{line.failures} ({low:.3f}–{high:.3f})"
+                lines.append([line.problem, line.label, *point, *numbers, failures, f"{line.replicates:,}"])
         return lines
 
     @property
@@ -310,6 +343,11 @@ class Sweep:
     def _repr_html_(self) -> str:
         head, *rows = self.table
         return page(str(self.folder.path), [head, *rows], self.notes, texts=2 + len(self.point_names))
+
+
+def or_dash(value: float, form: str) -> str:
+    """Return a number as text; a dash where there is none."""
+    return "–" if math.isnan(value) else format(value, form)
 
 
 def _shown(value: Any) -> str:

@@ -102,14 +102,14 @@ class RunCell(Cell):
         arms = np.array(self.problem.arms, dtype=object)
 
         def play(number: int, report: Report) -> dict[str, Any] | None:
-            began, taken = time.perf_counter(), [0]
+            began, taken = time.thread_time(), [0]
 
             def counted(rounds: int) -> bool:
                 taken[0] += rounds
                 return report(rounds)
 
             outcome = run.replicate(number, counted)
-            seconds = time.perf_counter() - began
+            seconds = time.thread_time() - began
             if outcome is None:
                 return {"samples": taken[0], "success": False, "stopped": False, "ended": TIME, "seconds": seconds}
             ended = ANSWER if outcome.stopped else LIMIT if outcome.samples >= run.cap else STUCK

@@ -188,22 +188,21 @@ def _take_in(
     bar.refresh()
     failure: BaseException | None = None
     for future in ended:
-        playing, numbers = busy.pop(future)
-        playing.flying -= 1
+        playing, numbers = busy[future]
         problem = future.exception()
+        if problem is None and (rows := future.result().rows):
+            store.append(playing.cell, rows)
+        del busy[future]  # not before: Ctrl-C meanwhile loses nothing, and what is appended twice is there once
+        playing.flying -= 1
         if problem is None:
             chunk = future.result()
-            if chunk.rows:
-                store.append(playing.cell, chunk.rows)
             playing.finished += len(chunk.rows)
             playing.spent += sum(row["seconds"] for row in chunk.rows)
             playing.rows += chunk.rows if playing.hears else []
             playing.left = [*chunk.left, *playing.left]
             playing.refused = playing.refused or chunk.refused
             bar.finished += len(chunk.rows)
-            if playing.refused:
-                playing.left, playing.later = [], []
-            if chunk.late:
+            if playing.refused or chunk.late:
                 playing.left, playing.later = [], []
         elif engine.lost(problem):
             playing.tries[numbers[0]] += 1
@@ -251,6 +250,8 @@ def work(
 ) -> Chunk:
     """Play replicates until there is no more time: none is begun after `soft` seconds, none goes on after `hard`.
 
+    These are seconds of the processor: what else the machine does ends no cell earlier.
+
     code: what the code must be here, so that rows do not depend on where they were made.
     """
     if code not in (None, cell.code):
@@ -262,13 +263,13 @@ def work(
         played = ready(cell)
     except (InvalidInput, NotSupported, MissingExtra) as refusal:
         return Chunk([], [], refused=str(refusal))
-    began, rows = time.perf_counter(), list[Row]()
+    began, slice_began, rows = time.thread_time(), time.monotonic(), list[Row]()
 
     def spent() -> float:
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     for place, number in enumerate(numbers):
-        if rows and spent() >= min(soft, SLICE_SECONDS):
+        if rows and (spent() >= soft or time.monotonic() - slice_began >= SLICE_SECONDS):
             return Chunk(rows, list(numbers[place:]), late=spent() >= soft)
         stopped = [False]
 
@@ -276,7 +277,11 @@ def work(
             stopped[0] = not report(rounds)
             return not stopped[0] and spent() < hard
 
-        row = played(number, go_on)
+        try:
+            row = played(number, go_on)
+        except Exception as problem:
+            problem.add_note(f"in replicate {number} of {cell.columns}")
+            raise
         if row is None or stopped[0]:
             return Chunk(rows, list(numbers[place:]))
         rows.append({"replicate": number, **row})

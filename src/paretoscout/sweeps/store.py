@@ -32,6 +32,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
 }
 HEAD = "_sweep.json"
 LOCK = "_lock"
+UNFINISHED = ".unfinished"
 SET_ASIDE = "_unreadable-"
 Row = dict[str, Any]
 
@@ -48,8 +49,12 @@ class Store(ABC):
         """Keep rows of a cell."""
 
     @abstractmethod
+    def each_row(self, cell: Cell, columns: Sequence[str] = ()) -> Iterator[Row]:
+        """Yield the rows of a cell one by one, in any order; with some columns only, where these are named."""
+
     def rows(self, cell: Cell) -> list[Row]:
         """Return the rows of a cell, by their numbers."""
+        return sorted(self.each_row(cell), key=lambda row: row["replicate"])
 
     @abstractmethod
     def writing(self, cells: Sequence[Cell]) -> AbstractContextManager[Any]:
@@ -63,19 +68,19 @@ class Memory(Store):
     """Keeps rows as long as it is there itself."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, list[Row]] = {}
+        self.kept: dict[str, dict[int, Row]] = {}
 
     def numbers(self, cell: Cell) -> set[int]:
         """Return which replicates of a cell are there."""
-        return {row["replicate"] for row in self.kept.get(cell.key, ())}
+        return set(self.kept.get(cell.key, ()))
 
     def append(self, cell: Cell, rows: Sequence[Row]) -> None:
         """Keep rows of a cell."""
-        self.kept.setdefault(cell.key, []).extend(rows)
+        self.kept.setdefault(cell.key, {}).update((row["replicate"], row) for row in rows)
 
-    def rows(self, cell: Cell) -> list[Row]:
-        """Return the rows of a cell, by their numbers."""
-        return sorted(self.kept.get(cell.key, ()), key=lambda row: row["replicate"])
+    def each_row(self, cell: Cell, columns: Sequence[str] = ()) -> Iterator[Row]:
+        """Yield the rows of a cell."""
+        yield from self.kept.get(cell.key, {}).values()
 
     def writing(self, cells: Sequence[Cell]) -> AbstractContextManager[Any]:
         """Let rows be appended: nobody else can."""
@@ -91,20 +96,23 @@ class Folder(Store):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._open()
+
+    def _open(self) -> None:
+        """Take in what is there."""
+        self._there: dict[str, set[int]] | None = None
         head = self._head()
         self.columns: dict[str, str] = head.get("columns", {})
-        self.settings: list[str] = head.get("settings", [])
         self.code: str | None = head.get("code")
         self.form: str = head.get("form") or ("csv" if _pyarrow() is None else "parquet")
         if self.form == "parquet" and _pyarrow() is None:
             raise MissingExtra(f"a sweep in Parquet files, as in {self.path},", "frames")
-        self._there: dict[str, set[int]] | None = None
 
     def _head(self) -> dict[str, Any]:
         try:
             head: dict[str, Any] = json.loads((self.path / HEAD).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            if self.path.exists() and not (self.path.is_dir() and all(map(_is_ours, self.path.iterdir()))):
                 raise InvalidInput(
                     f"out of a sweep must be a new folder, an empty one, or that of a sweep, got {self.path}"
                 ) from None
@@ -116,27 +124,31 @@ class Folder(Store):
     @contextmanager
     def writing(self, cells: Sequence[Cell]) -> Iterator[Folder]:
         """Let rows of these cells be appended: nobody else does at the same time, and they fit what is there."""
-        columns, settings = columns_of(cells)
-        code = code_of(cells)
+        self._must_fit(columns := columns_of(cells), code := code_of(cells))
+        self.path.mkdir(parents=True, exist_ok=True)
+        with _alone(self.path):
+            self._open()  # it may have been another one's meanwhile
+            self._must_fit(columns, code)
+            self._clean()
+            if not self.columns:
+                self.columns, self.code = columns, code
+                head = {"form": self.form, "code": code, **versions(), "columns": columns}
+                whole(self.path / HEAD, json.dumps(head, indent=1).encode())
+            yield self
+
+    def _must_fit(self, columns: dict[str, str], code: str) -> None:
+        """Refuse rows that do not fit what is there."""
         if self.code not in (None, code):
             raise InvalidInput(
                 f"out of a sweep must be a folder whose rows were made by the same code and versions, got {self.path}, "
                 f"which has rows of code {self.code}, and this is {code}: choose another folder, or delete that one"
             )
-        for name, kind in {**columns, **self.columns}.items() if self.columns else ():
+        for name in {**columns, **self.columns} if self.columns else ():
             if columns.get(name) != self.columns.get(name):
                 raise InvalidInput(
                     f"column {name!r} of the sweep in {self.path} must be {self.columns.get(name) or 'left out'}, as "
-                    f"before, got {columns.get(name) or 'none'} ({kind}): choose another folder"
+                    f"before, got {columns.get(name) or 'none'}: choose another folder"
                 )
-        self.path.mkdir(parents=True, exist_ok=True)
-        with _alone(self.path):
-            self._clean()
-            if not self.columns:
-                self.columns, self.settings, self.code = columns, settings, code
-                head = {"form": self.form, "code": code, **versions(), "columns": columns, "settings": settings}
-                whole(self.path / HEAD, json.dumps(head, indent=1).encode())
-            yield self
 
     def numbers(self, cell: Cell) -> set[int]:
         """Return which replicates of a cell are there."""
@@ -156,15 +168,10 @@ class Folder(Store):
         whole(path, _parquet(full, self.columns) if self.form == "parquet" else _csv(full, self.columns))
         self.numbers(cell).update(row["replicate"] for row in rows)
 
-    def rows(self, cell: Cell) -> list[Row]:
-        """Return the rows of a cell, by their numbers."""
-        found = [row for part in self.parts(f"{cell.key}-") for row in self._read(part, list(self.columns))]
-        return sorted(found, key=lambda row: row["replicate"])
-
-    def every_row(self) -> Iterator[Row]:
-        """Yield all rows there are, file by file."""
-        for part in self.parts():
-            yield from self._read(part, list(self.columns))
+    def each_row(self, cell: Cell, columns: Sequence[str] = ()) -> Iterator[Row]:
+        """Yield the rows of a cell, file by file."""
+        for part in self.parts(f"{cell.key}-"):
+            yield from self._read(part, list(columns or self.columns))
 
     def parts(self, begin: str = "") -> list[Path]:
         """Return the files that have rows."""
@@ -185,7 +192,7 @@ class Folder(Store):
 
     def _clean(self) -> None:
         """Remove what was not finished, and set aside what cannot be read: both are run again."""
-        for unfinished in self.path.glob(".*.unfinished"):
+        for unfinished in self.path.glob(f".*{UNFINISHED}"):
             unfinished.unlink()
         for part in self.parts():
             try:
@@ -199,13 +206,13 @@ def code_of(cells: Sequence[Cell]) -> str:
     return "-".join(sorted({cell.code for cell in cells}))
 
 
-def kept_in(folder: Path | None, name: str, cells: Sequence[Cell]) -> Store:
-    """Return where rows of these cells are kept: in a folder, those that other code made beside them; None: nowhere."""
-    return Memory() if folder is None else Folder(folder / f"{name}-{code_of(cells)}")
+def folder_of(folder: Path, name: str, cells: Sequence[Cell]) -> Folder:
+    """Return where in a folder rows of these cells are kept: those that other code made are beside them."""
+    return Folder(folder / f"{name}-{code_of(cells)}")
 
 
-def columns_of(cells: Sequence[Cell]) -> tuple[dict[str, str], list[str]]:
-    """Return the columns of the rows of some cells and what each holds, and which of them are settings."""
+def columns_of(cells: Sequence[Cell]) -> dict[str, str]:
+    """Return the columns of the rows of some cells, and what each holds."""
     settings: dict[str, str] = {}
     for cell in cells:
         for name, value in cell.columns.items():
@@ -214,7 +221,7 @@ def columns_of(cells: Sequence[Cell]) -> tuple[dict[str, str], list[str]]:
     kept = {name for cell in cells for name in getattr(cell, "keep", outcome)}
     outcome = {name: kind for name, kind in outcome.items() if not kind.endswith("s") or name in kept}
     made = {"seconds": "number", "cell": "text", "code": "text", **dict.fromkeys(versions(), "text")}
-    return {**settings, "replicate": "whole", **outcome, **made}, list(settings)
+    return {**settings, "replicate": "whole", **outcome, **made}
 
 
 def _wider(kind: str | None, value: Any) -> str:
@@ -227,12 +234,22 @@ def _wider(kind: str | None, value: Any) -> str:
 
 def whole(path: Path, content: bytes) -> None:
     """Write a file that is there whole or not at all, whatever happens meanwhile."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    unfinished = path.with_name(f".{path.name}{UNFINISHED}")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as problem:  # the disk is full, say: errors of writing do not name the file
+        with suppress(OSError):
+            unfinished.unlink()
+        raise OSError(problem.errno, problem.strerror, str(path)) from problem
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is what a sweep leaves that was killed before it wrote anything else."""
+    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(UNFINISHED))
 
 
 @contextmanager
