@@ -265,12 +265,12 @@ class StorageContract:
         self, storage: Storage, handles: Callable[[], Storage]
     ) -> None:
         with storage.writing("study") as writer:
-            writer.keep(Answer("me", "key", "digest", "first"))
+            writer.keep(Answer("me", "key", "digest", "first", storage.now()))
 
         def again() -> None:
             with handles().writing("study") as writer:
                 writer.append(events_from(0))
-                writer.keep(Answer("me", "key", "digest", "second"))
+                writer.keep(Answer("me", "key", "digest", "second", storage.now()))
 
         with pytest.raises(Conflict, match="answer to the key 'key' already"):
             again()

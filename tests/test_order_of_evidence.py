@@ -278,6 +278,67 @@ def test_a_table_that_waits_holds_back_what_comes_after_it() -> None:
     np.testing.assert_array_equal(study.verdicts().estimates, before)
 
 
+def naive_held(replica: Replica) -> Held | None:
+    """What is held back, put together anew: of each trial from the first open one on, as far as a table."""
+    rows = []
+    for number in sorted({*replica.open, *replica.waiting}):
+        waits = replica.waiting.get(number)
+        if waits is not None and waits.table:
+            break
+        arm = replica.open[number].arm if waits is None else waits.arms[0]
+        era = sum(event < number for _, event in replica.looks)
+        rows.append((replica.place[arm], waits is not None, [np.nan] if waits is None else waits.values[0], era))
+    if not any(told for _, told, _, _ in rows):
+        return None
+    arms, told, values, eras = (np.array(column) for column in zip(*rows, strict=True))
+    outcomes, observed = replica._for_session(values.astype(float))
+    return Held(arms, told, outcomes, observed, eras)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_held_back_is_kept_up_event_by_event(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens: told, in parts, failed, lapsed, given up, a table, options that come and go."""
+    seen = []
+    hold = Replica._hold
+
+    def compared(replica: Replica, arm: int | None = None) -> None:
+        kept, anew = replica._held(), naive_held(replica)
+        for one, other in zip(kept or (), anew or (), strict=True):
+            np.testing.assert_array_equal(one, other)
+        seen.append(0 if kept is None else len(kept.arms))
+        hold(replica, arm)
+
+    monkeypatch.setattr(Replica, "_hold", compared)
+    rng, now = np.random.default_rng(seed), [0.0]
+    study = ps.Study(
+        ["a", "b", "c", "d"],
+        {"score": "max"},
+        storage="memory",
+        sigma=1.0,
+        lease=50.0,
+        give_up=80.0,
+        clock=lambda: now[0],
+    )
+    asked: list[ps.study.Trial] = []
+    for step in range(250):
+        now[0] += 1.0
+        kind = rng.random()
+        if kind < 0.4:
+            asked += study.ask(int(rng.integers(1, 5)))
+        elif kind < 0.85 and asked:
+            trial = asked.pop(int(rng.integers(len(asked))))
+            study.tell(trial, {"score": float(rng.normal())})
+        elif kind < 0.92 and study.open:
+            study.fail(study.open[int(rng.integers(len(study.open)))])
+        elif kind < 0.95:
+            study.tell_frame({"arm": ["a", "b"], "score": rng.normal(size=2)})
+        elif step % 5 == 0:
+            study.add_arms([f"new {step}"], looked=bool(step % 2))
+        elif len(study.arms) > 2:
+            study.withdraw(study.arms[-1], looked=False)
+    assert max(seen) > 20
+
+
 def test_only_scout_judges_by_what_is_held_back() -> None:
     session = Session("multi-pfi", CASES[0].setup())
     held = Course(CASES[0], 0).held()

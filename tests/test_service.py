@@ -20,6 +20,7 @@ from paretoscout.service.settings import Limits, ServerSettings
 from paretoscout.service.tokens import SCOPES, Tokens
 from paretoscout.storage.sql import SQLStorage
 from paretoscout.study import Study, schema
+from paretoscout.study.log import StudyLog
 
 MODELS: dict[str, Any] = {
     "name": "models",
@@ -422,6 +423,21 @@ def test_limits_are_kept(place: str) -> None:
         assert client.get("/v1/studies", headers={"X-Worker": "w" * 101}).status_code == 422
 
 
+def test_open_trials_are_limited_whoever_asked_for_them(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, limits = [1e9], Limits(open_trials=2)
+    monkeypatch.setattr(SQLStorage, "now", lambda self: now[0])
+    with client_of(place, limits=limits) as client, client_of(place, limits=limits) as other:
+        client.post("/v1/studies", json={**MODELS, "lease": 60, "give_up": 60})
+        assert other.post("/v1/studies/models/ask", json={"count": 1}).status_code == 200
+        refused = client.post("/v1/studies/models/ask", json={"count": 2})
+        assert refused.status_code == 429
+        assert "may have 2 open trials" in told(refused)["detail"]
+        now[0] += 61  # nobody told it: whoever asks next finds that it is void
+        assert client.post("/v1/studies/models/ask", json={"count": 3}).status_code == 429
+        assert client.get("/v1/studies/models/standing").json()["open"] == 0
+        assert client.post("/v1/studies/models/ask", json={"count": 2}).status_code == 200
+
+
 def test_what_is_not_there_is_said_in_one_form(models: TestClient) -> None:
     for method, address in (("GET", "/nope"), ("GET", "/v1/studies/nope/front"), ("PUT", "/v1/studies"), ("GET", "/v1/studies/%00/front"), ("GET", "/v1/studies/models/explain?option=nope")):  # fmt: skip
         assert models.request(method, address).status_code in (404, 405, 422)
@@ -462,6 +478,15 @@ def test_the_numbers_of_prometheus_are_there(models: TestClient) -> None:
     assert "paretoscout_open_trials 2.0" in text
     assert "paretoscout_lock_wait_seconds_count" in text
     assert "paretoscout_request_seconds_bucket" in text
+
+
+def test_whoever_reads_the_numbers_follows_no_log(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many studies that many measure, to follow them all takes longer than Prometheus waits."""
+    with client_of(place) as client:
+        client.post("/v1/studies", json=MODELS)
+        client.post("/v1/studies/models/ask", json={"count": 2})
+        monkeypatch.setattr(StudyLog, "reading", None)
+        assert "paretoscout_open_trials 2.0" in client.get("/metrics").text
 
 
 def test_the_description_is_complete(client: TestClient) -> None:

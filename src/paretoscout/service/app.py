@@ -159,8 +159,7 @@ def _add_errors(app: FastAPI) -> None:
         return str(request.state.request_id)
 
     @app.exception_handler(ParetoscoutError)
-    @app.exception_handler(Refused)
-    async def _(request: Request, error: ParetoscoutError | Refused) -> Response:
+    async def _(request: Request, error: ParetoscoutError) -> Response:
         if isinstance(error, UnknownName) and error.kind == "study" and getattr(request.state, "one_study", False):
             error = UnknownName("study", error.name, [])  # whoever has a token for one study learns no names of others
         return page_of_problem(request, error) if for_people(request) else of_error(error, number(request))

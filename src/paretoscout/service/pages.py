@@ -189,7 +189,7 @@ def for_people(request: Request) -> bool:
     return not request.url.path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
 
 
-def page_of_problem(request: Request, error: Refused | ParetoscoutError) -> Response:
+def page_of_problem(request: Request, error: ParetoscoutError) -> Response:
     """Return the page that says what is wrong; where a token is needed, that to sign in."""
     kind = error.kind if isinstance(error, Refused) else kind_of(error)
     if kind is problems.NO_TOKEN:

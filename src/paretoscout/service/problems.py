@@ -106,7 +106,7 @@ ALL = tuple(
 )
 
 
-class Refused(Exception):
+class Refused(ParetoscoutError):
     """A request that is refused by the server itself, not by a study."""
 
     def __init__(

@@ -27,7 +27,7 @@ class Service:
         storage.on_wait = self.telemetry.lock_waits.observe
         self.tokens = Tokens(storage)
         self.access = Access(settings, self.tokens)
-        self.studies = OpenStudies(storage, self.access, settings.memory)
+        self.studies = OpenStudies(storage, self.access, settings.memory, settings.limits.open_trials)
         self.live = Live(storage, settings.limits.streams)
         self.ready = threading.Event()
 

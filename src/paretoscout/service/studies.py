@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..errors import Conflict, ParetoscoutError, UnknownName
+from ..errors import Conflict, UnknownName
 from ..storage import Event
 from ..storage.sql import SQLStorage
 from ..study import Study
@@ -38,12 +38,17 @@ class _Open:
     size: int = 0
     events: int = 0
 
+    @property
+    def ahead(self) -> Study:
+        """The one of the two that has seen more."""
+        return max(self.writer, self.reader, key=lambda study: study.events_seen)
+
 
 class OpenStudies:
     """Studies of one storage, loaded when they are needed; those not used for longest are let go."""
 
-    def __init__(self, storage: SQLStorage, access: Access, memory: int) -> None:
-        self.storage, self.access, self.memory = storage, access, memory
+    def __init__(self, storage: SQLStorage, access: Access, memory: int, open_trials: int) -> None:
+        self.storage, self.access, self.memory, self.most_open = storage, access, memory, open_trials
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}
@@ -52,16 +57,10 @@ class OpenStudies:
         return len(self._open)
 
     def open_trials(self) -> int:
-        """Return how many trials are open, in the studies that are loaded here."""
+        """Return how many trials are open, in the studies that are loaded here, by what was last seen of them."""
         with self._lock:
-            readers = [each.reader for each in self._open.values()]
-        total = 0
-        for reader in readers:
-            try:
-                total += len(reader.open)
-            except ParetoscoutError:
-                continue  # deleted meanwhile
-        return total
+            loaded = list(self._open.values())
+        return sum(each.ahead.open_seen for each in loaded)  # to see what is new would take as long as all of it took
 
     def read(self, name: str, look: Callable[[Study], T]) -> T:
         """Return what somebody looks up in a study."""
@@ -102,8 +101,12 @@ class OpenStudies:
         """Do something to a study on behalf of who calls."""
         self.access.workers.claim(who.worker, who.token)
         own = None if who.allows("write") else lambda by: self.access.may_tell(who, by)
-        with study.acting(Caller(who.worker, own, receipt)):
+        with study.acting(Caller(who.worker, own, receipt, self._check_open)):
             yield
+
+    def _check_open(self, n: int) -> None:
+        if n > self.most_open:
+            raise Refused(problems.TOO_MANY, f"a study may have {self.most_open:,} open trials: tell some first")
 
     def answered(self, who: Who, key: Key) -> str | None:
         """Return what was answered to a request before, if it is the same; refuse another one with its key."""
@@ -160,7 +163,7 @@ class OpenStudies:
 
     def _weigh(self, name: str, each: _Open) -> None:
         """Find out how large a study is, when it has grown much, and let others go if there is too much."""
-        seen = max(each.writer, each.reader, key=lambda study: study.events_seen)
+        seen = each.ahead
         loaded = (each.writer.events_seen > 0) + (each.reader.events_seen > 0)
         events = loaded * seen.events_seen
         if events <= 2 * each.events + 100 and each.size:

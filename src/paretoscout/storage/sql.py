@@ -38,6 +38,7 @@ BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
 WRITERS = 4  # at most so many threads of a process write at the same time, at a server: it has 15 connections
 CLOCK_SECONDS = 5.0  # the clock of a server is looked at so often; in between, that of this machine goes on from there
 CLOCK_JUMP = 0.1  # seconds by which the clock of this machine was set, or slept, and is not gone on from
+FORGET_SECONDS = 60.0  # old answers are forgotten so often, while somebody writes
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 MODES = ("rw", "ro")
@@ -144,6 +145,7 @@ class SQLStorage(Storage):
         # at work, but never so many that none of the connections is left for what they read meanwhile
         self._writer_lock = threading.Lock() if self.sqlite else threading.BoundedSemaphore(WRITERS)
         self._clock = _Clock()
+        self._forgot = -FORGET_SECONDS  # when old answers were last forgotten
         _open_storages.add(self)
         self._open(make=True)
 
@@ -266,9 +268,17 @@ class SQLStorage(Storage):
         with self._errors(), self._transaction() as connection:
             study = self._claim(connection, name)
             self.on_wait(time.perf_counter() - began)
+            self._forget_answers(connection)
             writer = _SQLWriter(connection, name, study.id, study.log, by)
             yield writer
             writer.send()
+
+    def _forget_answers(self, connection: sa.Connection) -> None:
+        """Forget old answers, now and then."""
+        if time.monotonic() - self._forgot < FORGET_SECONDS:
+            return
+        connection.execute(answers.delete().where(answers.c.at < self.now() - ANSWERS_KEPT))
+        self._forgot = time.monotonic()
 
     def _claim(self, connection: sa.Connection, name: str) -> Any:
         """Keep all others from writing to a study (in SQLite the transaction does)."""
@@ -528,8 +538,6 @@ class _SQLWriter(Writer):
         self.connection.execute(snapshots.delete().where(snapshots.c.study == self.study, snapshots.c.number < oldest))
 
     def keep(self, answer: Answer) -> None:
-        old = answers.c.at < answer.at - ANSWERS_KEPT
-        self.connection.execute(answers.delete().where(old))
         try:
             self.connection.execute(answers.insert(), vars(answer))
         except IntegrityError:

@@ -41,12 +41,14 @@ class Receipt:
 class Caller:
     """On whose behalf something is done, where it is not whoever opened the study: by a server.
 
-    may_tell: whether the outcome of a trial may be told, by who asked for it; None: of every trial.
+    may_tell: whether the outcome of a trial may be told, by who asked for it; None: of every trial. check_open: raises
+    an error if so many trials may not be open.
     """
 
     worker: str
     may_tell: Callable[[str], bool] | None = None
     receipt: Receipt | None = None
+    check_open: Callable[[int], object] | None = None
 
 
 class StudyLog:
@@ -70,6 +72,12 @@ class StudyLog:
         """How many events the state here is of; 0 while there is none."""
         replica = self._replica
         return 0 if replica is None else replica.number + 1
+
+    @property
+    def open_seen(self) -> int:
+        """How many trials were open after these events."""
+        replica = self._replica
+        return 0 if replica is None else len(replica.open)
 
     @contextmanager
     def acting(self, caller: Caller) -> Iterator[None]:
@@ -130,6 +138,11 @@ class StudyLog:
         answer = None if receipt is None else receipt.answer(writer.appended)
         if receipt is not None and receipt.key is not None and answer is not None:
             writer.keep(Answer(receipt.owner, receipt.key, receipt.digest, answer, self.clock()))
+
+    def check_open(self, replica: Replica, more: int) -> None:
+        """Raise an error if so many more trials may not be open, on behalf of who acts here."""
+        if self.caller is not None and self.caller.check_open is not None:
+            self.caller.check_open(len(replica.open) + more)
 
     def copy(self) -> Replica:
         """Return the state after the last event there is, for what takes a while."""

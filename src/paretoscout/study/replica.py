@@ -60,6 +60,7 @@ from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
 from .guards import Guards, width_of
+from .line import TABLE, Line
 from .rows import as_array, completed
 from .spec import RULES, RULES_OF_ALL, RULES_OF_PRACTICAL, StudySpec
 from .tally import Tally
@@ -193,6 +194,7 @@ class Replica:
         self.looked = np.array([eras.get(addition, 0) for addition in self.entered.tolist()])
         self._asked_of_all: Statement | None = None
         self.turns = sorted(self.waiting)  # a heap
+        self.line: Line | None = None  # of what is open and what waits; None: nobody asked for it since
         self.attempts = Counter(lease.question for lease in self.open.values() if not lease.over)
         self.deadlines: list[tuple[float, int]] = []  # a heap: when something happens to a trial, unless it is told
         for number, lease in self.open.items():
@@ -684,6 +686,8 @@ class Replica:
         if self.blocks is not None and question is not None:
             position = int(self.session.open[question].ticket[0]) - 1
         self.open[self.number] = lease = Lease(arm, question, at, position=position, by=by)
+        if self.line is not None:
+            self.line.put(self.number, arm)
         self._set_deadline(self.number, lease)
         self.attempts[question] += 1
         body: dict[str, Any] = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
@@ -713,6 +717,7 @@ class Replica:
             )
         if mine is not None:
             question = self._close(mine.number).question
+            self._leave_line(mine.number)
             self.number, self.asked = self.number - 1, self.asked - 1
             if question is not None:
                 self.session.forget(question)
@@ -828,6 +833,7 @@ class Replica:
         if values is not None:
             self._wait(number, Outcomes([lease.arm], [values], lease.question, position=lease.position))
         else:
+            self._leave_line(number)
             self._again(lease.question)
             if self.in_rounds and lease.position is not None and (silence or cut):
                 self.cut.add(lease.position)
@@ -922,7 +928,9 @@ class Replica:
 
     def _wait(self, number: int, outcomes: Outcomes) -> None:
         """Let outcomes wait for their turn."""
-        self.waiting[number] = replace(outcomes, asked=number)
+        self.waiting[number] = outcomes = replace(outcomes, asked=number)
+        if self.line is not None:
+            self._join_line(self.line, number, outcomes)
         if self.blocks is None:
             heapq.heappush(self.turns, number)
         elif outcomes.question is not None:
@@ -935,6 +943,7 @@ class Replica:
         judged_again = False
         while self.turns and (self.spec.order == "told" or not self.open or self.turns[0] < next(iter(self.open))):
             outcomes = self.waiting.pop(heapq.heappop(self.turns))
+            self._leave_line(outcomes.asked)
             self._count(outcomes)
             judged_again = judged_again or outcomes.table
         return judged_again
@@ -1036,20 +1045,28 @@ class Replica:
         """
         if not self.waiting or self.session.kernels.while_held is None:
             return None
-        arms, rows, eras = list[int](), list[list[float | None]](), list[int]()
-        told = list[bool]()
-        for number in sorted([*self.open, *self.waiting])[:MOST_HELD]:
-            waits = self.waiting.get(number)
-            if waits is not None and waits.table:
-                break
-            told.append(waits is not None)
-            eras.append(self._era(number))
-            arms.append(self.open[number].arm if waits is None else waits.arms[0])
-            rows.append([None] * len(self.columns) if waits is None else waits.values[0])
-        if not any(told):
+        if self.line is None:
+            self.line = Line(len(self.columns))
+            for number in sorted([*self.open, *self.waiting]):
+                if number in self.waiting:
+                    self._join_line(self.line, number, self.waiting[number])
+                else:
+                    self.line.put(number, self.open[number].arm)
+        numbers, arms, told, values = self.line.first(MOST_HELD)
+        if not told.any():
             return None
-        outcomes, observed = self._for_session(as_array(rows))
-        return Held(self.place[arms], np.array(told), outcomes, observed, np.array(eras))
+        outcomes, observed = self._for_session(values)
+        eras = np.searchsorted(np.array([event for _, event in self.looks], np.int64), numbers)
+        return Held(self.place[arms], told, outcomes, observed, eras)
+
+    def _join_line(self, line: Line, number: int, outcomes: Outcomes) -> None:
+        """What was measured waits for its turn."""
+        line.put(number, TABLE if outcomes.table else outcomes.arms[0], None if outcomes.table else outcomes.values[0])
+
+    def _leave_line(self, number: int) -> None:
+        """A trial is void, or was counted."""
+        if self.line is not None:
+            self.line.drop(number)
 
     @property
     def _rows_known(self) -> int:
@@ -1255,6 +1272,7 @@ class Replica:
         twin.arms, twin.withdrawn, twin.censored = list(self.arms), dict(self.withdrawn), set(self.censored)
         twin.open, twin.again, twin.waiting = OrderedDict(self.open), dict(self.again), dict(self.waiting)
         twin.cells, twin.cut, twin.rounds = dict(self.cells), set(self.cut), list(self.rounds)
+        twin.line = None
         return twin
 
     def dump(self) -> bytes:

@@ -23,6 +23,7 @@ from ..errors import (
     NotAllowed,
     NothingToAsk,
     NotSupported,
+    ParetoscoutError,
     SettingsDiffer,
     UnknownName,
     UnreadableFile,
@@ -261,6 +262,11 @@ class Study:
         return self.log.seen
 
     @property
+    def open_seen(self) -> int:
+        """How many trials were open after these events."""
+        return self.log.open_seen
+
+    @property
     def nbytes(self) -> int:
         """About how much memory this object takes, in bytes."""
         return len(self.log.copy().dump())
@@ -299,12 +305,13 @@ class Study:
             now, before = self.log.expire(writer, replica), weight(replica)
             events: list[Event] = []
             chosen = None if arm is None else self._chosen(replica, arm)
-            refused = None
+            refused: ParetoscoutError | None = None
             try:
+                self.log.check_open(replica, count)
                 while len(events) < count and not (events and ((replica.done and chosen is None) or replica.exhausted)):
                     self._check_may_ask(replica, bool(events))
                     events.append(replica.ask(now, chosen, self.log.worker))
-            except NotSupported as problem:
+            except ParetoscoutError as problem:
                 if events and not isinstance(problem, NothingToAsk):
                     raise
                 # what lapsed has lapsed all the same, and may have decided everything
@@ -336,6 +343,7 @@ class Study:
             chosen = [self._chosen(replica, arm) for arm in arm_names(arms)]
             if self.spec.budget is not None:
                 chosen = chosen[: self.spec.budget - replica.spent]
+            self.log.check_open(replica, len(chosen))
             events = replica.ask_round(now, chosen, self.log.worker)
             writer.append(events)
             self.log.settle(writer, replica, before)
