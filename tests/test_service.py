@@ -444,6 +444,20 @@ def test_what_is_not_there_is_said_in_one_form(models: TestClient) -> None:
         told(models.request(method, address))
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["/healthz", "/v1/studies", "/v1/studies/models/export", "/v1/studies/models/events", "/v1/studies/no", "/"],
+)
+def test_head_is_answered_as_get_is_without_a_body(models: TestClient, address: str) -> None:
+    """What watches a server asks so; that of live events ends."""
+    head, get = models.head(address), models.get(f"{address}?follow=false")
+    assert head.content == b""
+    assert head.status_code == get.status_code
+    for name in ("content-type", "content-length", "content-security-policy"):
+        assert head.headers.get(name) == get.headers.get(name)
+    assert models.head("/v1/studies/models/ask").status_code == 405
+
+
 def test_every_answer_is_safe_for_browsers_and_has_a_number(models: TestClient) -> None:
     for address in ("/v1/studies", "/nope", "/healthz"):
         headers = models.get(address).headers

@@ -138,6 +138,13 @@ def _walk(looker: Looker, server: Served, study: Any, token: str) -> None:
 
     page.goto(f"{server.url}/")
     assert "Which one?" in page.inner_text("main")
+    study.server.create("second", ["x", "y"], {"quality": "max"})
+    page.reload()
+    page.fill("#find", "which")
+    study.server.create("third", ["x", "y"], {"quality": "max"})
+    wait_for("the list to show what is new", lambda: page.locator(".study").count() == 3)
+    assert page.locator(".study:not([hidden])").count() == 1, "what is typed is kept"
+    page.fill("#find", "")
     assert serious(page) == []
     looker.picture("list-light-1440")
     page.click("text=Sign out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
+from conftest import PATIENCE
 from fastapi.testclient import TestClient
 
-from paretoscout.service.access import COOKIE
+from paretoscout.service.access import COOKIE, Who
 from paretoscout.service.app import make_app
 from paretoscout.service.settings import ServerSettings
 from paretoscout.service.tokens import Tokens
@@ -22,9 +24,14 @@ HTML = {"Accept": "text/html"}
 NASTY = "<script>alert(1)</script> & 'x'"
 
 
+#: In SQLite and in PostgreSQL.
+BOTH = pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> str:
-    place = f"sqlite:///{tmp_path / 'service.db'}"
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    in_file = getattr(request, "param", "sqlite") == "sqlite"
+    place = f"sqlite:///{tmp_path / 'service.db'}" if in_file else str(request.getfixturevalue("postgres"))
     for name in ("models", "secret"):
         study = Study(["small", NASTY], {"quality": "max", "cost": "min"}, sigma=0.1, storage=place, name=name)
         study.tell(study.ask(), {"quality": 0.5, "cost": 1.0})
@@ -51,6 +58,7 @@ def sign_in(client: TestClient, token: str, then: str = "/") -> Any:
     return client.post("/sign-in", data={"token": token, "then": then})
 
 
+@BOTH
 def test_on_the_own_machine_pages_are_there_at_once(client: TestClient) -> None:
     assert "models" in client.get("/", headers=HTML).text
     page = client.get("/studies/models", headers=HTML)
@@ -68,6 +76,7 @@ def test_what_is_wrong_is_a_page_for_people_and_a_problem_for_programs(client: T
         assert client.get(address).headers["content-type"] == "application/problem+json"
 
 
+@BOTH
 def test_pages_are_for_those_who_signed_in(client: TestClient, tokens: Tokens) -> None:
     token = tokens.create("read")
     for address in ("/", "/studies/models?option=small"):
@@ -150,6 +159,7 @@ def test_no_other_file_is(client: TestClient, file: str) -> None:
     assert client.get(f"/static/{file}").status_code == 404
 
 
+@BOTH
 def test_a_page_of_a_study_shows_what_happened_since(client: TestClient, place: str) -> None:
     assert "1 run" in client.get("/studies/models", headers=HTML).text
     study = Study.load("models", place)
@@ -157,3 +167,26 @@ def test_a_page_of_a_study_shows_what_happened_since(client: TestClient, place: 
         study.tell(study.ask(), {"quality": 0.5, "cost": 1.0})
     page = client.get("/studies/models", headers=HTML).text
     assert f"after={study.storage.last('models')}" in page
+
+
+@BOTH
+def test_the_list_tells_when_it_is_old(client: TestClient, place: str, tokens: Tokens) -> None:
+    def number(**headers: str) -> str:
+        text = client.get("/", headers={**HTML, **headers}).text
+        assert 'data-part="live"><i></i><span>live' in text
+        return text.partition("/events?after=")[2].partition('"')[0]
+
+    async def first(after: str, study: str | None = None) -> str:
+        stream = service.live.anything(int(after), Who("", "read", study, "").may_see)
+        try:
+            return [await anext(stream), await asyncio.wait_for(anext(stream), PATIENCE)][1]
+        finally:
+            await stream.aclose()
+
+    service, before = client.app.state.service, number()  # type: ignore[attr-defined]
+    study = Study.load("models", place)
+    study.tell(study.ask(), {"quality": 0.5, "cost": 1.0})
+    assert asyncio.run(first(before)) == f'id: {int(before) + 2}\ndata: {{"number": {int(before) + 2}}}\n\n'
+    assert number() == str(int(before) + 2)
+    mine = {"Authorization": f"Bearer {tokens.create('read', 'secret')}"}
+    assert int(number(**mine)) < int(before), "who may see one study hears of no other"

@@ -39,7 +39,10 @@ class Doors:
             return
         number, began = secrets.token_hex(8), time.perf_counter()
         scope.setdefault("state", {})["request_id"] = number
-        answered: dict[str, Any] = {"status": 0}
+        answered: dict[str, Any] = {"status": 0, "whole": False}
+        head = scope["method"] == "HEAD"  # answered as GET is, without the body
+        inner = {**scope, "method": "GET"} if head else scope
+        begun = asyncio.Event()
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -52,11 +55,23 @@ class Doors:
                     *message.get("headers", []),
                     *((name.encode(), text.encode()) for name, text in own.items() if name.encode() not in given),
                 ]
+                begun.set()
+            elif head:
+                message = {**message, "body": b""}
+            answered["whole"] = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
+
+        async def receive_to_end() -> Message:
+            if not head:
+                return await receive()
+            await begun.wait()
+            return {"type": "http.disconnect"}  # what would go on for ever has no more to say
 
         error: BaseException | None = None
         try:
-            await self.app(scope, await self._whole(scope, receive), answer)
+            await self.app(inner, await self._whole(scope, receive, receive_to_end), answer)
+            if head and not answered["whole"]:
+                await answer({"type": "http.response.body", "body": b""})
         except Refused as refused:
             if not answered["status"]:
                 await of_error(refused, number)(scope, receive, answer)
@@ -65,10 +80,12 @@ class Doors:
             if not answered["status"]:
                 await of_error(unexpected, number)(scope, receive, answer)
         finally:
-            self._note(scope, number, answered["status"], time.perf_counter() - began, error)
+            self._note(
+                {**inner, "method": scope["method"]}, number, answered["status"], time.perf_counter() - began, error
+            )
 
-    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
-        """Wait for the body of a request, within its limits, and return what hands it on."""
+    async def _whole(self, scope: Scope, receive: Receive, then: Receive) -> Receive:
+        """Wait for the body of a request, within its limits, and return what hands it on, and then what comes then."""
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         large = Refused(problems.TOO_LARGE, f"It may have {self.limits.body:,} bytes.", headers={"Connection": "close"})
         if not declared.isdigit() or int(declared) > self.limits.body:
@@ -87,7 +104,7 @@ class Doors:
             raise Refused(problems.TOO_SLOW, f"It may take {self.limits.seconds:g} s.", headers=close) from None
 
         async def handed_on() -> Message:
-            return parts.pop(0) if parts else await receive()
+            return parts.pop(0) if parts else await then()
 
         return handed_on
 

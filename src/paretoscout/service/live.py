@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 
 from starlette.concurrency import run_in_threadpool
@@ -49,10 +49,18 @@ class Live:
 
         brief: only the number of the last one, whenever there are new ones: for a page, which then looks again.
         """
-        if self.readers >= self.most:
-            raise Refused(problems.TOO_MANY, f"there may be {self.most} readers of live events")
+        self._check_room()
         await run_in_threadpool(self.storage.last, name)  # refused now, if there is no such study
         return self._events(name, after, follow, brief)
+
+    def anything(self, after: int, seen: Callable[[str], bool]) -> AsyncIterator[str]:
+        """Yield the `total` of the studies that somebody may see, whenever it is not `after` any more."""
+        self._check_room()
+        return self._totals(after, seen)
+
+    def _check_room(self) -> None:
+        if self.readers >= self.most:
+            raise Refused(problems.TOO_MANY, f"there may be {self.most} readers of live events")
 
     async def _events(self, name: str, after: int, follow: bool, brief: bool) -> AsyncIterator[str]:
         self.readers += 1
@@ -82,6 +90,27 @@ class Live:
                 yield ": still here\n\n"
         except ParetoscoutError as problem:
             yield f"event: end\ndata: {json.dumps({'detail': str(problem)})}\n\n"
+        finally:
+            self.readers -= 1
+
+    async def _totals(self, after: int, seen: Callable[[str], bool]) -> AsyncIterator[str]:
+        self.readers += 1
+        try:
+            yield "retry: 3000\n\n"
+            self._start()
+            while not self.closing.is_set():
+                changed = self._changed
+                with suppress(ParetoscoutError):  # the storage is away
+                    lasts = await run_in_threadpool(self.storage.lasts)
+                    now = total(last for name, last in lasts.items() if seen(name))
+                    if now != after:
+                        after = now
+                        yield f'id: {now}\ndata: {{"number": {now}}}\n\n'
+                        continue
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), BEAT_SECONDS)
+                    continue
+                yield ": still here\n\n"
         finally:
             self.readers -= 1
 
@@ -116,6 +145,11 @@ class Live:
                     before.set()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.closing.wait(), LOOK_SECONDS)
+
+
+def total(lasts: Iterable[int]) -> int:
+    """Return how many studies and events there are, by the last events of studies: another number, if any came."""
+    return sum(last + 2 for last in lasts)
 
 
 def _text(event: Event) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
 from fastapi import FastAPI, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ..errors import ParetoscoutError
@@ -34,6 +34,7 @@ from ..storage import Listed
 from ..study import StudySpec
 from . import problems
 from .access import COOKIE, Who
+from .live import MEDIA_TYPE, total
 from .problems import Refused, kind_of
 from .service import Service
 
@@ -56,6 +57,10 @@ class _Seen:
     took: float = 0.0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    async def pause(self) -> None:
+        """Wait until it may be made anew: whoever measures has the rest of the time."""
+        await asyncio.sleep(max(0.0, self.made + PAUSES * self.took - time.monotonic()))
+
 
 class Views:
     """What pages show, made once for all who look, and no more often than whoever measures can bear."""
@@ -64,6 +69,7 @@ class Views:
         self.service = service
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._rows: dict[str, tuple[int, Row]] = {}
+        self._list = _Seen()
 
     async def of(self, name: str) -> View:
         """Return the view of a study after its last event."""
@@ -75,17 +81,26 @@ class Views:
         async with seen.lock:
             if seen.view is not None and seen.view.event >= last and time.monotonic() - seen.made < OLD_SECONDS:
                 return seen.view
-            await asyncio.sleep(max(0.0, seen.made + PAUSES * seen.took - time.monotonic()))
+            await seen.pause()
             began = time.monotonic()
             seen.view = await run_in_threadpool(self.service.studies.read, name, view_of)
             seen.made, seen.took = time.monotonic(), time.monotonic() - began
             return seen.view
 
-    def rows(self, who: Who) -> list[Row]:
-        """Return the rows of the list, of studies that somebody may see."""
+    async def rows(self, who: Who) -> tuple[list[Row], int]:
+        """Return the rows of the list, of studies that somebody may see, and the `total` of these."""
+        async with self._list.lock:
+            await self._list.pause()
+            began = time.monotonic()
+            found = await run_in_threadpool(self._rows_of, who)
+            self._list.made, self._list.took = time.monotonic(), time.monotonic() - began
+            return found
+
+    def _rows_of(self, who: Who) -> tuple[list[Row], int]:
         end = time.monotonic() + LIST_SECONDS
         listed = [each for each in self.service.storage.listed() if who.may_see(each.name)]
-        return [self._row(each, time.monotonic() < end) for each in reversed(listed)]
+        rows = [self._row(each, time.monotonic() < end) for each in reversed(listed)]
+        return rows, total(each.last for each in listed)
 
     def _row(self, each: Listed, look: bool) -> Row:
         link = address(each.name)
@@ -93,7 +108,7 @@ class Views:
         if seen is not None and seen.view is not None and seen.view.event == each.last:
             return row_of(seen.view, link)
         known = self._rows.get(each.name)
-        if known is not None and known[0] == each.last:
+        if known is not None and (known[0] == each.last or not look):
             return known[1]
         if not isinstance(each.spec, str):
             return unreadable(each.name, str(each.spec))
@@ -119,9 +134,17 @@ def add_pages(app: FastAPI, service: Service) -> None:
     hidden: dict[str, Any] = {"include_in_schema": False, "response_class": HTMLResponse}
 
     @app.get("/", **hidden)
-    def studies(request: Request, q: str = "") -> Response:
-        who = service.access.who(request, "read")
-        return HTMLResponse(list_page(views.rows(who), _frame(service, who), q[:200]))
+    async def studies(request: Request, q: str = "") -> Response:
+        who = await run_in_threadpool(service.access.who, request, "read")
+        rows, number = await views.rows(who)
+        frame = replace(_frame(service, who), events=f"/events?after={number}")
+        return HTMLResponse(await run_in_threadpool(list_page, rows, frame, q[:200]))
+
+    @app.get("/events", **{**hidden, "response_class": StreamingResponse})
+    async def events(request: Request, after: int = 0) -> Response:
+        who = await run_in_threadpool(service.access.who, request, "read")
+        stream = service.live.anything(after, who.may_see)
+        return StreamingResponse(stream, media_type=MEDIA_TYPE, headers={"X-Accel-Buffering": "no"})
 
     @app.get("/studies/{name}", **hidden)
     async def study(request: Request, name: str) -> Response:

@@ -61,6 +61,7 @@
     document.title = page.title;
     body.dataset.event = page.body.dataset.event || "";
     if (again && !document.contains(at)) { const now = again(); if (now) now.focus({ preventScroll: true }); }
+    sift();
     cool();
   }
 
@@ -305,11 +306,13 @@
   });
 
   const field = find("#find");
-  if (field) field.addEventListener("input", () => {
+  function sift() { // the list, by what is typed into its field
+    if (!field) return;
     const wanted = field.value.trim().toLowerCase();
     for (const row of all(".study")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     for (const group of all(".group")) group.hidden = !all(".study:not([hidden])", group).length;
-  });
+  }
+  if (field) field.addEventListener("input", sift);
 
   if (body.classList.contains("wall") && !alone) { // goes through what is undecided
     let turn = 0;
