@@ -16,7 +16,7 @@ LONG := audit study_trust service_schema service_trust session_bytes diagnostics
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms site clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms pictures site clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -68,6 +68,9 @@ algorithms: $(VENV)/installed-dev
 
 examples: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.examples
+
+pictures: $(VENV)/installed-dev
+	$(BIN)/python tools/concept_pictures.py
 
 # Built from what is here, without a network: open out/site/index.html. A warning is an error.
 site: $(VENV)/installed-docs

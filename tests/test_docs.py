@@ -26,6 +26,8 @@ EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
 QUESTIONS = ("README", "is-a-faster", "which-compressor", "which-model", "web-shop")
 #: Blocks of commands for a server: run by test_service_docs.py.
 SERVER = "http://127.0.0.1:8765"
+#: Folders of pages all of whose commands run.
+SHORT = ("tutorial", "how-to", "concepts", "coming-from", "research")
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 
@@ -79,6 +81,11 @@ def plain(block: str) -> bool:
     [
         ROOT / "README.md",
         *(ROOT / "docs" / name for name in ("studies.md", "bench.md", "growth.md", "blocks.md", "sweeps.md")),
+        *(
+            page
+            for page in PAGES
+            if page.parent.name in SHORT and any(SERVER not in each for each in blocks(page, "sh"))
+        ),
     ],
     ids=named,
 )
@@ -153,6 +160,15 @@ def test_every_page_is_in_a_table_of_contents() -> None:
         if entry and not entry.startswith(":")
     }
     assert set(map(Path.resolve, PAGES)) - listed == {ROOT.resolve() / "docs" / "index.md"}
+
+
+def test_every_picture_of_a_concept_has_a_dark_twin_and_is_shown() -> None:
+    """If not: `make pictures`."""
+    folder = ROOT / "docs" / "images" / "concepts"
+    light = {path.name for path in folder.glob("*.svg") if not path.stem.endswith("-dark")}
+    assert {path.name.replace("-dark", "") for path in folder.glob("*-dark.svg")} == light
+    written = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "concepts").glob("*.md"))
+    assert set(re.findall(r"images/concepts/([\w-]+\.svg)", written)) == light
 
 
 def test_every_public_name_is_in_the_reference() -> None:

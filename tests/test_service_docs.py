@@ -31,6 +31,7 @@ from paretoscout.storage.schema import VERSION
 
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "service.md"
+SHORT = ROOT / "docs" / "how-to" / "team.md"
 PAGE = GUIDE.read_text("utf-8")
 #: Comes between the outputs of blocks.
 MARK = "--- next block ---"
@@ -102,12 +103,12 @@ def test_every_command_of_the_guide_works_and_answers_are_as_shown(server: Serve
     assert (tmp_path / "token.txt").read_text().strip() not in "".join(server.lines)
 
 
-def test_the_commands_of_the_readme_work(server: Served, tmp_path: Path) -> None:
-    (block,) = (block for block in blocks(ROOT / "README.md", "sh") if SERVER in block)
+def test_the_commands_of_the_short_page_work(server: Served, tmp_path: Path) -> None:
+    (block,) = (block for block in blocks(SHORT, "sh") if SERVER in block)
     assert '"says":"old and new are undecided' in outputs([block], server, tmp_path)[0]
 
 
-@pytest.mark.parametrize("page", [GUIDE, ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [GUIDE, SHORT], ids=lambda page: page.name)
 def test_what_starts_a_server_is_spelled_right(page: Path) -> None:
     lines = [line for kind in ("sh", "text") for block in blocks(page, kind) for line in block.splitlines()]
     starts = [shlex.split(line, comments=True)[2:] for line in lines if serves(line)]
