@@ -191,7 +191,6 @@ ALLOWED: dict[str, set[str]] = {
         "algorithms",
         "errors",
         "estimators",
-        "files",
         "geometry",
         "kernels",
         "plots",

@@ -21,15 +21,17 @@ from click.testing import CliRunner
 from paretoscout import problems, simulate
 from paretoscout.algorithms import PFIwR
 from paretoscout.cli.main import main
+from paretoscout.engines import Threads
 from paretoscout.errors import MissingData, UnknownName
 from paretoscout.problems import datasets
-from paretoscout.reproduce import FIGURES, QUICK, Sizes, claims, comparison, estimates, parts, reproduce
+from paretoscout.reproduce import FIGURES, QUICK, Sizes, claims, comparison, estimates, page, reproduce
 from paretoscout.reproduce.claims import FAILS, HOLDS, IN_PART
 from paretoscout.reproduce.comparison import Comparison
 from paretoscout.reproduce.estimates import FAR, GRID, KINDS, THETA, Estimates
-from paretoscout.simulation.results import Result
 from paretoscout.streams import algorithm_stream
-from paretoscout.sweeps.sources import FOLDER, reachable
+from paretoscout.sweeps.schedule import finish
+from paretoscout.sweeps.sources import FOLDER, code_digest, reachable
+from paretoscout.sweeps.store import Memory
 
 Array = npt.NDArray[np.float64]
 
@@ -211,10 +213,10 @@ def test_one_experiment_proves_nothing() -> None:
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+def compared() -> Comparison:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "PROBLEM", "four-arms")
-        return comparison.measure(TINY, parts.Parts(tmp_path_factory.mktemp("parts"), parts.Steps(0)))
+        return comparison.measure(TINY, Memory(), Threads(2))
 
 
 def exchanged(data: Comparison, first: str, second: str) -> Comparison:
@@ -254,34 +256,52 @@ def test_comparison_claims_go_either_way(compared: Comparison) -> None:
 
 def test_tuned_scales_succeed_and_the_next_one_fails(compared: Comparison) -> None:
     result = compared.results["pfiwr-width", 0.6]
-    table = comparison.Table(compared.problem, 0.6, 4, 0, 2, parts.Steps(0))
     assert result.success.all()
     place = comparison.SCALES.index(result.settings["width_scale"])
-    assert place == 0 or table.perfect_runs(PFIwR(width_scale=comparison.SCALES[place - 1]), []) is None
-    assert (table.all_runs(PFIwR(width_scale=comparison.SCALES[place])).samples == result.samples).all()
+    at, below = (
+        simulate(
+            compared.problem,
+            PFIwR(width_scale=comparison.SCALES[max(each, 0)]),
+            eps=0.6,
+            delta=0.1,
+            replicates=4,
+            max_samples=comparison.MAX_SAMPLES,
+        )
+        for each in (place, place - 1)
+    )
+    assert (at.samples == result.samples).all()
+    assert place == 0 or not below.success.all()
     fresh = compared.fresh["pfiwr-width", 0.6]
     assert fresh.settings == result.settings
     assert fresh.seed != result.seed
 
 
-class Pretended(comparison.Table):
-    """Succeeds from some scale on."""
-
-    least = 0.2
-
-    def perfect_runs(self, settings: Any, suspects: list[int]) -> Result | None:
-        return None if settings.width_scale < self.least else self.all_runs(settings)
-
-    def all_runs(self, settings: Any) -> Any:
-        return settings
-
-
 @pytest.mark.parametrize("least", [0.0, 0.0512, 0.2, 0.49, 9.0])
-def test_the_search_finds_the_least_scale(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pretended, "least", least)
-    found: Any = Pretended(problems.load("four-arms"), 0.5, 4, 0, 1, parts.Steps(0)).least_width(PFIwR())
+def test_the_search_finds_the_least_scale(least: float) -> None:
+    """Every scale is right from some scale on; runs that failed once are tried first from then on."""
+    contender = next(each for each in comparison.contenders() if each.key == "pfiwr-width")
+    search = comparison.Search(comparison.cell_of(contender, problems.load("four-arms"), 0.5, seed=0), runs=4)
+    while not search.over:
+        succeeds = search.tried.settings.width_scale >= least  # type: ignore[attr-defined]
+        search.hear([{"replicate": number, "success": succeeds or number != 3} for number in range(4)])
+        assert search.plan.numbers()[0] == (3 if search.suspects else 0)
     expected = [scale for scale in comparison.SCALES if scale >= least]
-    assert found.width_scale == (expected[0] if expected else comparison.SCALES[-1])
+    assert search.found.settings.width_scale == (expected[0] if expected else comparison.SCALES[-1])  # type: ignore[attr-defined]
+
+
+def test_a_scale_is_given_up_when_a_run_fails() -> None:
+    """Runs that failed before come first; what is tried ends at the next look."""
+    contender = next(each for each in comparison.contenders() if each.key == "pfiwr-width")
+    stated = problems.load("s5")
+    search = comparison.Search(comparison.cell_of(contender, stated, 0.01, seed=0), runs=200, succeeds=1)
+    store, engine = Memory(), Threads(2)
+    (_,) = finish([(search.tried, search.plan)], store, engine, "", progress=False)
+    engine.close()
+    rows = store.rows(search.tried)
+    assert not all(row["success"] for row in rows)
+    assert len(rows) in comparison.LOOKS
+    search.hear(rows)
+    assert search.plan.numbers()[0] in search.suspects
 
 
 @pytest.mark.parametrize("d", [2, 4, 16])
@@ -317,7 +337,7 @@ def test_exploring_ends_where_the_printed_rate_says() -> None:
 
 FILES = {
     *(f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")),
-    *("fig1.csv", "fig2-runs.csv", "fig2-curves.csv", "fig3.csv", "fig4.csv", "fig4-moments.csv", "REPORT.md", "parts"),
+    *("fig1.csv", "fig2-runs.csv", "fig2-curves.csv", "fig3.csv", "fig4.csv", "fig4-moments.csv", "REPORT.md", "rows"),
 }
 
 
@@ -329,8 +349,6 @@ def test_all_writes_everything_and_a_second_call_runs_nothing(tmp_path: Path, mo
     assert done.exit_code == 0, done.output
     assert {path.name for path in tmp_path.iterdir()} == FILES
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    n = len(list((tmp_path / "parts").iterdir()))
-    assert f"({n} of {n})" in done.stderr
     for name in FIGURES:
         with Image.open(tmp_path / f"{name}.png") as picture:
             assert picture.size[0] == 2130
@@ -351,12 +369,8 @@ def test_all_writes_everything_and_a_second_call_runs_nothing(tmp_path: Path, mo
     def never(*_: Any) -> None:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(estimates, "experiment", never)
-    monkeypatch.setattr(comparison.Table, "all_runs", never)
-    monkeypatch.setattr(comparison.Table, "least_width", never)
-    again = command("all", "--quick", "--out", str(tmp_path))
-    assert again.exit_code == 0
-    assert f"found ({n} of {n})" in again.stderr
+    monkeypatch.setattr("paretoscout.sweeps.schedule.work", never)
+    assert command("all", "--quick", "--out", str(tmp_path)).exit_code == 0
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == written
     # figures that are there already stay in the report of one
     assert command("fig3", "--quick", "--out", str(tmp_path)).exit_code == 0
@@ -401,29 +415,35 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
     done = command("fig1", "--quick", "--out", str(tmp_path))
     assert done.exit_code == 130
     assert "the same command goes on from there" in done.stderr
-    assert len(list((tmp_path / "parts").iterdir())) == 2
     calm = True
     begun.clear()
     assert command("fig1", "--quick", "--out", str(tmp_path)).exit_code == 0
-    assert set(begun) == {"dr-mix", "dr-ridge", "least-squares", "ridge-half"}
+    assert set(begun) >= {"ridge-half"}
+    assert "ridge" not in begun, "what was finished is kept"
 
 
-def test_ctrl_c_in_a_comparison_is_heard(compared: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "in_threads", lambda *_: ([], True))
-    with pytest.raises(KeyboardInterrupt):
-        comparison.Table(compared.problem, 0.6, 4, 0, 1, parts.Steps(0)).all_runs(PFIwR())
+def test_runs_of_other_settings_or_code_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    real = estimates.experiment
 
+    def counted(kind: Any, seed: int, index: int) -> Any:
+        begun.append(index)
+        return real(kind, seed, index)
 
-def test_pieces_of_other_settings_or_code_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = Sizes(experiments=2)
-    reproduce(["fig1"], tmp_path, sizes)
+    monkeypatch.setattr(estimates, "experiment", counted)
     n = len(KINDS)
-    assert len(list((tmp_path / "parts").iterdir())) == n
-    reproduce(["fig1"], tmp_path, replace(sizes, seed=1))
-    assert len(list((tmp_path / "parts").iterdir())) == 2 * n
-    monkeypatch.setattr(parts, "code_digest", lambda: "other")
-    reproduce(["fig1"], tmp_path, sizes)
-    assert len(list((tmp_path / "parts").iterdir())) == 3 * n
+    for sizes, expected in (
+        (Sizes(experiments=2), 2 * n),
+        (Sizes(experiments=2, seed=1), 2 * n),
+        (Sizes(experiments=3), n),  # one more each
+        (Sizes(experiments=2), 0),
+    ):
+        begun.clear()
+        reproduce(["fig1"], tmp_path, sizes)
+        assert len(begun) == expected
+    monkeypatch.setattr(estimates.EstimateCell, "code", "other")
+    reproduce(["fig1"], tmp_path, Sizes(experiments=2))
+    assert len(begun) == 2 * n
 
 
 RUN_ALONE = """
@@ -434,44 +454,44 @@ for name, folder in (("paretoscout", "."), ("paretoscout.reproduce", "reproduce"
     sys.modules[name] = types.ModuleType(name)  # hands nothing out: what is loaded below is loaded by need
     sys.modules[name].__path__ = [str(Path(sys.argv[1]) / folder)]
 
-from paretoscout.reproduce import comparison, estimates, parts, sizes
+from paretoscout.engines import Threads
+from paretoscout.reproduce import comparison, estimates, sizes
+from paretoscout.sweeps.store import Memory
 
 handed_out = {"paretoscout", "paretoscout.reproduce"}
 comparison.PROBLEM = "four-arms"
 comparison.contenders = lambda: [comparison.Contender("multi-pfi", "", comparison.resolve("multi-pfi")[1])]
 estimates.KINDS = estimates.KINDS[:1]
-kept = parts.Parts(Path(sys.argv[2]), parts.Steps(0, False))
+kept, engine = Memory(), Threads(1)
 small = sizes.Sizes(experiments=1, runs=1, eps=(0.6,))
-estimates.measure(small, kept)
-comparison.measure(small, kept, workers=1)
+estimates.measure(small, kept, engine)
+comparison.measure(small, kept, engine)
+assert len(kept.kept) == 2
 print(*(name for name in sys.modules if name.split(".")[0] == "paretoscout" and name not in handed_out))
 """
 
 
-def test_the_digest_covers_all_code_that_makes_numbers(tmp_path: Path) -> None:
-    """Whatever a fresh process has loaded after it made pieces of both kinds."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_ALONE, str(FOLDER), str(tmp_path)], capture_output=True, text=True, check=True
-    )
+def test_the_digest_covers_all_code_that_makes_numbers() -> None:
+    """Whatever a fresh process has loaded after it made runs of both kinds."""
+    done = subprocess.run([sys.executable, "-c", RUN_ALONE, str(FOLDER)], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert len(list(tmp_path.iterdir())) == 2
     assert {"paretoscout.problem", "paretoscout.checks", "paretoscout.kernels.widths"} <= loaded
-    assert loaded <= set(reachable(*parts.MADE_BY))
+    assert loaded <= set(reachable(*page.MADE_BY))
 
 
 def test_editing_what_makes_numbers_changes_the_digest(tmp_path: Path) -> None:
     copied = tmp_path / "paretoscout"
     shutil.copytree(FOLDER, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    digests = {parts.code_digest(copied)}
+    digests = {code_digest(*page.MADE_BY, folder=copied)}
     for edited in ("problem.py", "checks.py", "frames.py", "kernels/widths.py", "problems/__init__.py"):
         (copied / edited).write_text((copied / edited).read_text() + "# edited\n")
-        parts.code_digest.cache_clear()
-        digests.add(parts.code_digest(copied))
+        code_digest.cache_clear()
+        digests.add(code_digest(*page.MADE_BY, folder=copied))
     assert len(digests) == 6
     for edited in ("reproduce/figures.py", "reproduce/__init__.py", "plots/style.py", "study/study.py"):
         (copied / edited).write_text((copied / edited).read_text() + "# edited\n")
-    parts.code_digest.cache_clear()
-    assert parts.code_digest(copied) in digests, "drawing makes no numbers"
+    code_digest.cache_clear()
+    assert code_digest(*page.MADE_BY, folder=copied) in digests, "drawing makes no numbers"
 
 
 def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
@@ -494,10 +514,10 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
     assert set(reachable("a", folder=package)) == {f"package.{name}" for name in names}
 
 
-def test_a_broken_piece_is_made_again(tmp_path: Path) -> None:
+def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
     reproduce(["fig1"], tmp_path, Sizes(experiments=2))
     text = (tmp_path / "REPORT.md").read_text()
-    broken = sorted((tmp_path / "parts").iterdir())[0]
+    broken = sorted((tmp_path / "rows").glob("*/*.parquet"))[0]
     broken.write_bytes(b"cut short")
     reproduce(["fig1"], tmp_path, Sizes(experiments=2))
     assert (tmp_path / "REPORT.md").read_text() == text

@@ -20,11 +20,10 @@ from ..engines import cores, opened
 from ..errors import InvalidInput, NotSupported
 from ..geometry import gaps
 from ..shown import counted
-from ..simulation.progress import progress_bar
 from ..simulation.results import rate_interval
 from ..sweeps.cells import Cell, Plan, Play, Report
 from ..sweeps.runs import TIME, RunCell
-from ..sweeps.schedule import play
+from ..sweeps.schedule import finish
 from ..sweeps.sources import code_digest
 from ..sweeps.store import Memory, folder_of
 from ..sweeps.store import Row as Played
@@ -169,9 +168,8 @@ def _swept(
     if not cells:
         return
     store = Memory() if folder is None else folder_of(folder, title, cells)
-    total = sum(plan.replicates for _, plan in asked)
-    with opened(engine, workers) as where, store.writing(cells), progress_bar(progress, total, title) as bar:
-        for cell, refused in play(asked, store, where, bar):
+    with opened(engine, workers) as where, store.writing(cells):
+        for cell, refused in finish(asked, store, where, title, progress):
             yield list(store.rows(cell)), refused
             store.forget(cell)
 

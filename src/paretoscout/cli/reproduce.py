@@ -18,12 +18,15 @@ from .conventions import Exit
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("reproduction"),
     show_default=True,
-    help="Folder for figures (PNG and SVG), numbers (CSV), REPORT.md, and parts/, what a second call goes on from.",
+    help="Folder for figures (PNG and SVG), numbers (CSV), REPORT.md, and rows/: every run, to go on from.",
 )
 @click.option("--quick", is_flag=True, help="Fewer experiments: a look in two minutes, no verdicts to rely on.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
-@click.option("--workers", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
-def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | None) -> None:
+@click.option("--workers", type=click.IntRange(min=1), help="How many, on this machine.  [default: one per core]")
+@click.option(
+    "--engine", default="threads", show_default=True, metavar="ENGINE", help="Where: as in 'paretoscout sweep'."
+)
+def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | None, engine: str) -> None:
     """Reproduce FIGURE of the paper that pfiwr is from, or all four: draw it, and judge the paper's claims.
 
     All of it takes up to 20 minutes on two cores. Ctrl-C keeps what is finished; the same command goes on from there.
@@ -36,11 +39,9 @@ def reproduce(figure: str, out: Path, quick: bool, seed: int, workers: int | Non
 
     sizes = replace(QUICK if quick else FULL, seed=seed)
     try:
-        done = run(FIGURES if figure == "all" else [figure], out, sizes, workers=workers, progress=True)
+        done = run(FIGURES if figure == "all" else [figure], out, sizes, workers=workers, engine=engine, progress=True)
     except KeyboardInterrupt:
-        click.echo(
-            f"interrupted: what is finished is in {out / 'parts'}; the same command goes on from there", err=True
-        )
+        click.echo(f"interrupted: what is finished is in {out / 'rows'}; the same command goes on from there", err=True)
         sys.exit(Exit.INTERRUPTED)
     for claim in done.claims:
         click.echo(f"{claim.verdict:<14} {claim.place}: {claim.text}")

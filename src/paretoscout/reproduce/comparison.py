@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..algorithms import PFIwR, Settings, available, get
 from ..algorithms.registry import resolve
-from ..engines import cores
+from ..engines import Engine
 from ..problem import Problem
 from ..problems import load
-from ..simulation.progress import compiling
-from ..simulation.replicates import Outcome, Simulation, in_threads
-from ..simulation.results import Result, load_result
-from .parts import Parts, Steps
+from ..simulation.results import Result
+from ..sweeps.cells import Plan
+from ..sweeps.runs import KEPT, RunCell
+from ..sweeps.schedule import finish
+from ..sweeps.store import Store
 from .sizes import Sizes
 
 PROBLEM = "sw-llvm"
@@ -27,6 +28,8 @@ LOW_EXPLORATION = 0.01
 ARM_BY_ARM_EXPLORATION = 0.5
 #: Width scales that are tried: 48 to a decade, from 0.05 to 0.5. Wider ones cost more than they could tell.
 SCALES: tuple[float, ...] = tuple(float(f"{10 ** (-k / 48):.3g}") for k in range(62, 13, -1))
+#: After so many runs a scale is given up if one of them failed.
+LOOKS = (4, 8, 16, 32, 64, 128, 256, 512)
 FRESH = 1_000_000  # added to the seed where a tuned scale is tried on runs it was not tuned on
 
 
@@ -92,110 +95,108 @@ def problem() -> Problem:
     return load(PROBLEM)
 
 
-def pieces(sizes: Sizes) -> dict[tuple[str, float, bool], str]:
-    """Return the file name of each (contender, eps, on fresh seeds)."""
-    names = {}
-    for contender in contenders():
-        for eps in sizes.eps:
-            for fresh in (False, True) if contender.tuned else (False,):
-                who = f"{PROBLEM}-{contender.key}{'-fresh' * fresh}"
-                names[contender.key, eps, fresh] = f"{who}-eps{eps:g}-n{sizes.runs}-seed{sizes.seed}"
-    return names
+def cell_of(contender: Contender, stated: Problem, eps: float, seed: int) -> RunCell:
+    """Return what is played: as `simulate` would."""
+    return RunCell(
+        stated,
+        resolve(contender.settings)[0].name,
+        contender.settings,
+        eps=eps,
+        delta=DELTA,
+        max_samples=MAX_SAMPLES,
+        seed=seed,
+        keep=KEPT,
+        label=contender.label,
+    )
 
 
-def measure(sizes: Sizes, parts: Parts, workers: int | None = None) -> Comparison:
-    """Run everybody, or read what is there."""
-    stated, names, everybody = problem(), pieces(sizes), contenders()
-    results: dict[tuple[str, float], Result] = {}
-    fresh: dict[tuple[str, float], Result] = {}
-    for contender in everybody:
-        for eps in sizes.eps:
-            title, key = f"fig2: {contender.label}, eps {eps:g}", (contender.key, eps)
-            table = Table(stated, eps, sizes.runs, sizes.seed, cores() if workers is None else workers, parts.steps)
-            make = partial(table.least_width if contender.tuned else table.all_runs, contender.settings)
-            results[key] = parts.get(title, names[*key, False], sizes.runs, load_result, make, Result.save)
-            if contender.tuned:
-                again = replace(table, seed=sizes.seed + FRESH)
-                make = partial(again.all_runs, scaled(contender.settings, results[key].settings["width_scale"]))
-                title += ", fresh seeds"
-                fresh[key] = parts.get(title, names[*key, True], sizes.runs, load_result, make, Result.save)
-    return Comparison(stated, sizes.eps, tuple(everybody), results, fresh)
+def scaled(cell: RunCell, scale: float) -> RunCell:
+    """Return the same with another width scale."""
+    return replace(cell, settings=replace(cell.settings, width_scale=scale))  # type: ignore[call-arg]
 
 
-def scaled(settings: Settings, scale: float) -> Settings:
-    """Return the settings with another width scale."""
-    return replace(settings, width_scale=scale)  # type: ignore[call-arg]
+def as_they_are(sizes: Sizes) -> dict[tuple[str, float], RunCell]:
+    """Return what is played of contenders that are not tuned."""
+    stated, everybody = problem(), [who for who in contenders() if not who.tuned]
+    return {(who.key, eps): cell_of(who, stated, eps, sizes.seed) for who in everybody for eps in sizes.eps}
 
 
-@dataclass(frozen=True)
-class Table:
-    """Where algorithms are run: like `simulate`, but counted on our own bar, and able to end at the first failure."""
+@dataclass
+class Search:
+    """Finds by bisection a scale at which every run succeeds, while at the next one below it some run fails.
 
-    problem: Problem
-    eps: float
-    n: int
-    seed: int
-    workers: int
-    steps: Steps
+    Success is not strictly monotone in the scale: a still smaller one that happens to succeed is not excluded.
+    Where none succeeds the largest scale is taken, failures and all.
+    """
 
-    def all_runs(self, settings: Settings) -> Result:
-        """Do all runs."""
-        run = self._run(settings)
-        return run.result(self._play(run.replicate), self.n)
+    cell: RunCell
+    runs: int
+    fails: int = -1
+    succeeds: int = len(SCALES)
+    suspects: tuple[int, ...] = ()  # runs that failed before: these come first, which changes nothing but the time
 
-    def perfect_runs(self, settings: Settings, suspects: list[int]) -> Result | None:
-        """Do all runs if all succeed; else None as soon as one fails.
+    @property
+    def over(self) -> bool:
+        """Whether it is found."""
+        return self.succeeds - self.fails <= 1
 
-        suspects: runs to begin with, for others of their kind have failed; the one that fails is added. It speeds
-        things up and changes nothing.
-        """
-        run = self._run(settings)
-        order = [*suspects, *(index for index in range(self.n) if index not in suspects)]
-        failed: list[int] = []
+    @property
+    def place(self) -> int:
+        """Which scale is tried."""
+        return (self.fails + self.succeeds) // 2
 
-        def replicate(place: int, report: Callable[[int], bool]) -> Outcome | None:
-            if failed:
-                return None
-            outcome = run.replicate(order[place], lambda rounds: report(rounds) and not failed)
-            if outcome is not None and not run.result([outcome], 1).success[0]:
-                failed.append(order[place])
-            return outcome
+    @property
+    def tried(self) -> RunCell:
+        """What is played to try it."""
+        return scaled(self.cell, SCALES[self.place])
 
-        finished = self._play(replicate)
-        suspects += [index for index in failed if index not in suspects]
-        return None if failed else run.result(finished, self.n)
+    @property
+    def plan(self) -> Plan:
+        """How often: until it is seen that some run fails."""
+        looks = tuple(look for look in LOOKS if look < self.runs)
+        return Plan(self.runs, looks, lambda rows: bool(_failed(rows)), first=self.suspects)
 
-    def least_width(self, settings: Settings) -> Result:
-        """Find by bisection a scale at which every run succeeds, while at the next one below it some run fails.
+    def hear(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take in what came of it."""
+        failed = [number for number in _failed(rows) if number < self.runs]
+        if failed:
+            self.fails = self.place
+            self.suspects += tuple(number for number in failed if number not in self.suspects)
+        else:
+            self.succeeds = self.place
 
-        Success is not strictly monotone in the scale: a still smaller one that happens to succeed is not excluded.
-        Where none succeeds the result is that of the largest scale, failures and all.
-        """
-        fails, succeeds = -1, len(SCALES)
-        best: Result | None = None
-        suspects: list[int] = []
-        while succeeds - fails > 1:
-            middle = (fails + succeeds) // 2
-            result = self.perfect_runs(scaled(settings, SCALES[middle]), suspects)
-            if result is None:
-                fails = middle
-            else:
-                succeeds, best = middle, result
-        return best if best is not None else self.all_runs(scaled(settings, SCALES[-1]))
+    @property
+    def found(self) -> RunCell:
+        """What is played in the end."""
+        return scaled(self.cell, SCALES[min(self.succeeds, len(SCALES) - 1)])
 
-    def _run(self, settings: Settings) -> Simulation:
-        record, settings = resolve(settings)
-        run = Simulation(record, settings, self.problem, self.eps, DELTA, self.seed, MAX_SAMPLES)
-        with compiling(self.steps.wanted):
-            run.compile()
-        return run
 
-    def _play(self, replicate: Callable[[int, Callable[[int], bool]], Outcome | None]) -> list[Outcome]:
-        self.steps.within = 0
-        finished, interrupted = in_threads(replicate, self.n, min(self.workers, self.n), self.steps)
-        if interrupted:
-            raise KeyboardInterrupt
-        return finished
+def _failed(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [row["replicate"] for row in rows if not row["success"]]
+
+
+def measure(sizes: Sizes, store: Store, engine: Engine, progress: bool | None = False) -> Comparison:
+    """Run everybody, but for what is there; tuned forms are searched for first."""
+    stated, plain = problem(), as_they_are(sizes)
+    tuned = [(who, eps) for who in contenders() if who.tuned for eps in sizes.eps]
+    searches = {(who.key, eps): Search(cell_of(who, stated, eps, sizes.seed), sizes.runs) for who, eps in tuned}
+    with store.writing(list(plain.values())):
+        step = 0
+        while open_ones := [search for search in searches.values() if not search.over]:
+            step += 1
+            asked = [(search.tried, search.plan) for search in open_ones]
+            list(finish(asked, store, engine, f"figure 2: least width, step {step}", progress))
+            for search, (cell, _) in zip(open_ones, asked, strict=True):
+                search.hear(store.rows(cell))
+        main = {**plain, **{key: search.found for key, search in searches.items()}}
+        fresh = {key: replace(search.found, seed=sizes.seed + FRESH) for key, search in searches.items()}
+        last = [(cell, Plan(sizes.runs)) for cell in (*main.values(), *fresh.values())]
+        list(finish(last, store, engine, "figure 2", progress))
+
+    def results(cells: Mapping[tuple[str, float], RunCell]) -> dict[tuple[str, float], Result]:
+        return {key: cell.result(store.rows(cell)[: sizes.runs], sizes.runs) for key, cell in cells.items()}
+
+    return Comparison(stated, sizes.eps, tuple(contenders()), results(main), results(fresh))
 
 
 def all_explore_until(settings: PFIwR, problem: Problem) -> float:

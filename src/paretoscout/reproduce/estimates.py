@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..engines import Engine
 from ..estimators import DRMix, DRRidge, ExplorationMixed, LeastSquares, Ridge
-from ..files import pack, unpack
 from ..kernels.arrays import FloatArray, IntArray
 from ..streams import algorithm_stream, environment_stream
-from .parts import Parts
+from ..sweeps.cells import Cell, Plan, Play, Report
+from ..sweeps.schedule import finish
+from ..sweeps.store import Store
 from .sizes import Sizes
 
 THETA = (1.0, -1.0, -1.0)  # means of arms 1, 2, 3
@@ -119,40 +121,42 @@ def experiment(kind: Kind, seed: int, index: int) -> FloatArray:
     return np.vstack([path[GRID[GRID <= ROUNDS] - 1], estimator.means[:, 0]])
 
 
-def pieces(sizes: Sizes) -> dict[str, str]:
-    """Return the name of the file of each estimator."""
-    return {kind.key: f"estimates-{kind.key}-n{sizes.experiments}-seed{sizes.seed}" for kind in KINDS}
+@dataclass(frozen=True)
+class EstimateCell(Cell):
+    """An estimator in one experiment after the other."""
+
+    kind: str
+    seed: int
+
+    OUTCOME: ClassVar[dict[str, str]] = {"estimates": "numbers"}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The settings, as they stand in every row."""
+        return {"estimator": self.kind, "seed": self.seed}
+
+    def start(self) -> Play:
+        """Nothing takes long."""
+        kind = next(kind for kind in KINDS if kind.key == self.kind)
+
+        def play(number: int, report: Report) -> dict[str, Any]:
+            began = time.thread_time()
+            values = experiment(kind, self.seed, number)
+            report(FAR)
+            return {"estimates": values.ravel().tolist(), "seconds": time.thread_time() - began}
+
+        return play
 
 
-def measure(sizes: Sizes, parts: Parts) -> Estimates:
-    """Run all estimators through all experiments, or read what is there."""
+def cells(sizes: Sizes) -> list[EstimateCell]:
+    """Return what is played."""
+    return [EstimateCell(kind.key, sizes.seed) for kind in KINDS]
 
-    def make(kind: Kind) -> FloatArray:
-        values = np.empty((sizes.experiments, len(GRID), len(THETA)))
-        for index in range(sizes.experiments):
-            values[index] = experiment(kind, sizes.seed, index)
-            parts.steps.replicate()
-            if index % 10 == 0:
-                parts.steps.refresh()
-        return values
 
-    def read(path: Path) -> FloatArray:
-        return unpack("estimates", path.read_bytes(), str(path))[1]["values"]
-
-    def write(values: FloatArray, path: Path) -> None:
-        path.write_bytes(pack("estimates", {}, {"values": values}))
-
-    names = pieces(sizes)
-    return Estimates(
-        {
-            kind.key: parts.get(
-                f"figures 1, 3, 4: {kind.label}",
-                names[kind.key],
-                sizes.experiments,
-                read,
-                lambda kind=kind: make(kind),  # type: ignore[misc]
-                write,
-            )
-            for kind in KINDS
-        }
-    )
+def measure(sizes: Sizes, store: Store, engine: Engine, progress: bool | None = False) -> Estimates:
+    """Run all estimators through all experiments, but for what is there."""
+    n, asked = sizes.experiments, cells(sizes)
+    with store.writing(asked):
+        list(finish([(cell, Plan(n)) for cell in asked], store, engine, "figures 1, 3, 4", progress))
+    values = {cell.kind: np.array([row["estimates"] for row in store.rows(cell)[:n]]) for cell in asked}
+    return Estimates({kind: flat.reshape(n, len(GRID), len(THETA)) for kind, flat in values.items()})

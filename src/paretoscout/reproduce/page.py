@@ -13,6 +13,7 @@ from ..algorithms import PFIwR
 from ..geometry import gaps
 from ..shown import counted, markdown_table
 from ..simulation.results import Result, rate_interval
+from ..sweeps.sources import code_digest
 from ..theory import regret_upper_bound, sample_upper_bound, t_gamma
 from .claims import FAILS, HOLDS, IN_PART, SURE, Claim, pm, scaled_error, standard_error
 from .comparison import (
@@ -27,7 +28,6 @@ from .comparison import (
     all_explore_until,
 )
 from .estimates import EXPLORING, FAR, KINDS, LABELS, SHOWN, SIGMA, THETA, Estimates
-from .parts import code_digest
 from .sizes import FIGURES, FULL, Sizes
 
 TITLES = {
@@ -48,6 +48,8 @@ ALT = {
     "fig3": "Error by round on arms 2 and 3, for two doubly robust estimators and least squares",
     "fig4": "Densities of the scaled errors on arms 1 and 2 after 50, 500 and 2000 rounds",
 }
+#: Where numbers are made; the other files here only draw and judge them.
+MADE_BY = ("reproduce.comparison", "reproduce.estimates")
 Row = Sequence[object]
 Results = Mapping[tuple[str, float], Result]
 PRINTED = PFIwR().exploration
@@ -341,9 +343,9 @@ def _setting(sizes: Sizes, estimated: Estimates | None, compared: Comparison | N
             "is not excluded."
         )
     lines.append(
-        f"Seed {sizes.seed}; paretoscout {__version__} (code {code_digest()}), Python {platform.python_version()}, "
-        f"numpy {np.__version__}, numba {numba.__version__}. The same seed gives the same numbers, whatever the number "
-        "of workers."
+        f"Seed {sizes.seed}; paretoscout {__version__} (code {code_digest(*MADE_BY)}), "
+        f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}. The same seed gives "
+        "the same numbers, whatever the engine and the number of workers."
     )
     quick = " --quick" if sizes.quick else ""
     lines.append(f"To run it again: `paretoscout reproduce all --seed {sizes.seed}{quick} --out DIR`.")

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..engines import opened
 from ..errors import MissingData, UnknownName
 from ..plots.style import new_figure
+from ..sweeps.cells import Cell
+from ..sweeps.store import folder_of
 from . import comparison, estimates, figures, page, tables
 from .claims import Claim, comparison_claims, estimator_claims
-from .parts import Parts, Steps
 from .sizes import FIGURES, FULL, Sizes
 
 ESTIMATOR_FIGURES = ("fig1", "fig3", "fig4")
@@ -32,12 +34,13 @@ def reproduce(
     sizes: Sizes = FULL,
     *,
     workers: int | None = None,
+    engine: str = "threads",
     progress: bool | None = None,
 ) -> Outcome:
-    """Write figures, tables and REPORT.md into a folder; pieces that are finished there already are read, not run.
+    """Write figures, tables and REPORT.md into a folder; runs that are in its folder `rows` already are not run again.
 
-    asked: names out of `FIGURES`. Others that are in the folder already, with all their pieces, are in the report too.
-    workers: threads; None: one per core. Numbers depend on the sizes's seed alone.
+    asked: names out of `FIGURES`. Others that are in the folder already, with all their runs, are in the report too.
+    workers, engine: as in `sweep`. Numbers depend on the sizes's seed alone.
     progress: as in `simulate`.
 
     Where the data set of figure 2 is not on this machine the other figures are done, and the report says how to get it;
@@ -49,39 +52,40 @@ def reproduce(
     new_figure(1, 1)  # says at once if drawing is not installed
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    steps = Steps(0, progress)
-    parts = Parts(folder / "parts", steps)
-    of_estimates, of_comparison = estimates.pieces(sizes), comparison.pieces(sizes)
-    known = [name for name in FIGURES if name in asked or _is_there(name, folder, parts, sizes)]
     missing: str | None = None
-    if "fig2" in known:
-        try:
-            comparison.problem()
-        except MissingData as problem:
-            if known == ["fig2"]:
-                raise
-            known.remove("fig2")
-            missing = str(problem) if "fig2" in asked else None
-    with_estimates = any(name in known for name in ESTIMATOR_FIGURES)
-    steps.total = with_estimates * len(of_estimates) + ("fig2" in known) * len(of_comparison)
+    of_estimates = estimates.cells(sizes)
+    known = dict.fromkeys(ESTIMATOR_FIGURES, folder_of(folder / "rows", "estimators", of_estimates))
     try:
-        estimated = estimates.measure(sizes, parts) if with_estimates else None
-        compared = comparison.measure(sizes, parts, workers) if "fig2" in known else None
-    finally:
-        if steps.bar is not None:
-            steps.bar.stop()
+        of_comparison = list(comparison.as_they_are(sizes).values())
+        known["fig2"] = folder_of(folder / "rows", "algorithms", of_comparison)
+    except MissingData as problem:
+        if list(asked) == ["fig2"]:
+            raise
+        missing = str(problem) if "fig2" in asked else None
+
+    def is_there(name: str) -> bool:
+        """Whether an earlier call with the same sizes has made a figure."""
+        cells: Sequence[Cell] = of_comparison if name == "fig2" else of_estimates
+        n = sizes.runs if name == "fig2" else sizes.experiments
+        return (folder / f"{name}.png").exists() and all(len(known[name].numbers(cell)) >= n for cell in cells)
+
+    shown = [name for name in FIGURES if name in known and (name in asked or is_there(name))]
+    with opened(engine, workers) as where:
+        with_estimates = any(name in shown for name in ESTIMATOR_FIGURES)
+        estimated = estimates.measure(sizes, known["fig1"], where, progress) if with_estimates else None
+        compared = comparison.measure(sizes, known["fig2"], where, progress) if "fig2" in shown else None
 
     claims: list[Claim] = []
     if estimated is not None:
-        claims += [claim for claim in estimator_claims(estimated) if claim.figure in known]
-        if "fig1" in known:
+        claims += [claim for claim in estimator_claims(estimated) if claim.figure in shown]
+        if "fig1" in shown:
             keys = ("ridge", "mixed", "dr-mix", "least-squares", "ridge-half")
             tables.errors(estimated, keys, ("1", "2-3"), folder / "fig1.csv")
             figures.errors(estimated, folder / "fig1.png")
-        if "fig3" in known:
+        if "fig3" in shown:
             tables.errors(estimated, ("dr-ridge", "dr-mix", "least-squares"), ("2-3",), folder / "fig3.csv")
             figures.imputation(estimated, folder / "fig3.png")
-        if "fig4" in known:
+        if "fig4" in shown:
             tables.densities(estimated, ("ridge", "mixed", "dr-mix"), folder)
             figures.densities(estimated, folder / "fig4.png")
     if compared is not None:
@@ -90,11 +94,5 @@ def reproduce(
         figures.comparison(compared, folder / "fig2.png")
     claims.sort(key=lambda claim: FIGURES.index(claim.figure))
     path = folder / "REPORT.md"
-    path.write_text(page.report(sizes, known, claims, estimated, compared, missing), encoding="utf-8")
-    return Outcome(path, tuple(known), tuple(claims), missing)
-
-
-def _is_there(name: str, folder: Path, parts: Parts, sizes: Sizes) -> bool:
-    """Whether an earlier call with the same sizes has made a figure."""
-    pieces = comparison.pieces(sizes).values() if name == "fig2" else estimates.pieces(sizes).values()
-    return (folder / f"{name}.png").exists() and all(parts.path(piece).exists() for piece in pieces)
+    path.write_text(page.report(sizes, shown, claims, estimated, compared, missing), encoding="utf-8")
+    return Outcome(path, tuple(shown), tuple(claims), missing)

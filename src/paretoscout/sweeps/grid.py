@@ -21,13 +21,12 @@ from ..engines import opened
 from ..errors import InvalidInput, UnknownName
 from ..notebook import page
 from ..problem import Problem
-from ..simulation.progress import progress_bar
 from ..simulation.replicates import DEFAULT_MAX_SAMPLES
 from ..simulation.results import Result, rate_interval
 from ..written import algorithm as written
 from .cells import Plan
 from .runs import KEPT, TIME, RunCell
-from .schedule import play
+from .schedule import finish
 from .store import Folder, Row
 
 #: What of a run can be in the grid, besides settings of algorithms.
@@ -88,12 +87,10 @@ def swept(
     """Play cells, each by its plan, and keep their rows in a folder. Ctrl-C keeps what is finished, and returns it."""
     made = Sweep(folder, tuple(cell for cell, _ in asked), max(plan.replicates for _, plan in asked))
     with opened(engine, workers) as where, folder.writing(made.cells):
-        left = sum(plan.replicates - sum(n < plan.replicates for n in folder.numbers(cell)) for cell, plan in asked)
-        with progress_bar(progress, left, title) as bar:
-            try:
-                made.refused |= {cell.key: why for cell, why in play(asked, folder, where, bar) if why}
-            except KeyboardInterrupt:
-                made.interrupted = True
+        try:
+            made.refused |= {cell.key: why for cell, why in finish(asked, folder, where, title, progress) if why}
+        except KeyboardInterrupt:
+            made.interrupted = True
     return made
 
 

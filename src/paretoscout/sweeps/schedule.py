@@ -17,7 +17,7 @@ from typing import Any
 from ..engines import Engine
 from ..errors import EngineUnavailable, InvalidInput, MissingExtra, NotSupported
 from ..shown import counted
-from ..simulation.progress import Progress
+from ..simulation.progress import Progress, progress_bar
 from .cells import Cell, Plan, Play
 from .store import Row, Store
 
@@ -66,6 +66,15 @@ class Playing:
     def hears(self) -> bool:
         """Whether its rows are needed while it is played."""
         return self.plan.enough is not None
+
+
+def finish(
+    asked: Sequence[tuple[Cell, Plan]], store: Store, engine: Engine, title: str, progress: bool | None = None
+) -> Iterator[tuple[Cell, str]]:
+    """Play cells as `play` does, and show how far it is."""
+    total = sum(plan.replicates - sum(n < plan.replicates for n in store.numbers(cell)) for cell, plan in asked)
+    with progress_bar(progress, total, title) as bar:
+        yield from play(asked, store, engine, bar)
 
 
 def play(
