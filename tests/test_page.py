@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import PATIENCE, wait_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,6 @@ from paretoscout.page import (
     list_page,
     message_page,
     row_of,
-    row_of_standing,
     sentences,
     sign_in_page,
     static,
@@ -452,7 +452,7 @@ def test_the_list(running: View, broken: View) -> None:
     rows = [
         row_of(running, "/s/one"),
         row_of(broken, "/s/two"),
-        row_of_standing(a_study(0).standing(), "/s/three"),
+        row_of(view_of(a_study(0)), "/s/three"),
         unreadable("four", "the settings of study 'four' cannot be read"),
     ]
     page = Page(list_page(rows, FRAME))
@@ -676,6 +676,7 @@ class Served(BaseHTTPRequestHandler):
 
     study: Study
     ended: Any
+    seconds = 0.0  # that a page takes
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -696,6 +697,7 @@ class Served(BaseHTTPRequestHandler):
         else:
             frame = Frame(now=0.0, static="/static/", here="/s", events="/events")
             choice = Choice.of(dict(parse_qsl(asked.query)))
+            time.sleep(self.seconds)
             self.reply(study_page(view_of(self.study, seconds=0), choice, frame).encode(), "text/html; charset=utf-8")
 
     def reply(self, content: bytes, kind: str) -> None:
@@ -707,20 +709,14 @@ class Served(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for something, for ten seconds at most. The policy does not allow the browser to do that."""
-    end = time.monotonic() + 10.0
-    while not happened():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.03)
-
-
 def test_a_page_that_is_served_changes_in_place(browser: Any) -> None:
     study, ended = three_metrics(), threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Served,), {"study": study, "ended": ended}))
+    here: Any = type("Here", (Served,), {"study": study, "ended": ended})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), here)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.set_default_timeout(1000 * PATIENCE)
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda problem: problems.append(str(problem)))
@@ -729,7 +725,7 @@ def test_a_page_that_is_served_changes_in_place(browser: Any) -> None:
         page.evaluate("document.body.dataset.mine = '1'")
         page.click(".tally a[data-k='2']")
         page.wait_for_url("**/s?option=large")
-        until(lambda: "large" in page.inner_text(".why h2"))
+        wait_for("the page to change", lambda: "large" in page.inner_text(".why h2"))
         page.click(".seg a:last-child")
         page.wait_for_selector(".across")
         page.go_back()
@@ -739,12 +735,27 @@ def test_a_page_that_is_served_changes_in_place(browser: Any) -> None:
         page.focus("select[name=rival]")
         trial = study.ask(arm="small")
         study.tell(trial, {"quality": 1.0, "cost": 1.0, "time": 1.0})
-        until(lambda: page.inner_text(".facts") != before)
+        wait_for("the page to change", lambda: page.inner_text(".facts") != before)
         assert page.evaluate("[scrollY, document.activeElement.name]") == [300, "rival"]
         assert page.evaluate("document.body.dataset.mine") == "1", "it is the same page"
         page.set_viewport_size({"width": 390, "height": 800})
-        until(lambda: page.evaluate("document.querySelector('svg.plane').viewBox.baseVal.width") < 400)
+        wait_for(
+            "the page to change",
+            lambda: page.evaluate("document.querySelector('svg.plane').viewBox.baseVal.width") < 400,
+        )
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+        def go_on() -> None:
+            while not ended.wait(0.2):
+                study.tell(study.ask(arm="small"), {"quality": 1.0, "cost": 1.0, "time": 1.0})
+
+        here.seconds = 1.5  # longer than from one look to the next: no answer may be given up for the sake of the next
+        before = page.inner_text(".facts")
+        threading.Thread(target=go_on, daemon=True).start()
+        wait_for("a slow page to change", lambda: page.inner_text(".facts") != before)
+        page.click(".tally a[data-k='0']")
+        page.wait_for_url("**option=small**")
+        wait_for("the choice to be shown", lambda: "small" in page.inner_text(".why h2"))
     finally:
         page.close()
         ended.set()

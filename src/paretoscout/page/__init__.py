@@ -15,7 +15,7 @@ Nothing here is served: whoever has a study can write its page to a file, and a 
 
 from .choice import Choice
 from .frame import Download, Frame
-from .listing import Row, row_of, row_of_standing, unreadable
+from .listing import Row, row_of, unreadable
 from .render import list_page, message_page, sign_in_page, static, study_page
 from .view import Column, Report, View, view_of
 
@@ -30,7 +30,6 @@ __all__ = [
     "list_page",
     "message_page",
     "row_of",
-    "row_of_standing",
     "sign_in_page",
     "static",
     "study_page",

@@ -20,6 +20,8 @@ from .view import Option, View
 
 #: The drawing of an interval, in pixels.
 WIDTH, HEIGHT, MARGIN = 326.0, 40.0, 12.0
+#: Of a label: the width of a letter in a wide font, and what is free between two labels.
+LETTER, GAP = 7.6, 6.0
 #: Of more options than this only those that are not dominated can be chosen as rivals, and at most so many.
 MOST_RIVALS = 200
 
@@ -155,16 +157,18 @@ def _end_labels(view: View, column: int, each: Difference, left: float, right: f
         words.signed(each.low, metric, places) if each.low is not None else "no bound",
         words.signed(each.high, metric, places) if each.high is not None else "no bound",
     ]
-    close = right - left < 7.0 * (len(said[0]) + len(said[1])) / 2 + 12  # the two would touch
-    parts = []
-    for text, x, anchor in (
-        (said[0], left, "end" if close else "middle"),
-        (said[1], right, "start" if close else "middle"),
-    ):
-        half = 3.4 * len(text)
-        x = min(max(x, 2 * half if anchor == "end" else half), WIDTH - (2 * half if anchor == "start" else half))
-        parts.append(element("text", text, class_="lab", x=x, y=33, text_anchor=anchor))
-    return parts
+    half = [LETTER * len(text) / 2 for text in said]
+    places_of = [left, right]
+    over = half[0] + half[1] + GAP - (right - left)
+    if over > 0:  # the two would touch
+        places_of = [left - over / 2, right + over / 2]
+    places_of[1] = min(places_of[1], WIDTH - half[1])
+    places_of[0] = max(min(places_of[0], places_of[1] - half[1] - half[0] - GAP), half[0])
+    places_of[1] = max(places_of[1], places_of[0] + half[0] + half[1] + GAP)
+    return [
+        element("text", text, class_="lab", x=x, y=33, text_anchor="middle")
+        for text, x in zip(said, places_of, strict=True)
+    ]
 
 
 def _range(each: Difference, view: View, column: int) -> str:

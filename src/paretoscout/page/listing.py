@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from ..shown import MARKS
-from ..study import Standing
 from . import sentences, words
 from .progress import spark
 from .view import MANY, WITHDRAWN, View
@@ -47,58 +46,33 @@ class Row:
 
 def row_of(view: View, link: str) -> Row:
     """Return the row of a study, from its view."""
-    row = row_of_standing(view.standing, link, state=view.state, at=view.at, by=_who(view))
-    n = view.history.samples
-    drawn = spark(view.steps, n, view.state == "done")
-    more = row.more
-    if view.state in ("running", "spent", "stuck"):
-        more = sentences.outlook(view).removeprefix("; ") or more
-    more = more.removesuffix(" will tell")
-    return Row(**{**vars(row), "spark": drawn, "first": view.steps[0][1], "more": more})
-
-
-def _who(view: View) -> str:
-    return next(reversed(view.history.workers), "") if view.history.workers else view.history.began_by
-
-
-def row_of_standing(
-    standing: Standing,
-    link: str,
-    *,
-    state: str | None = None,
-    at: float | None = None,
-    by: str = "",
-    steps: Sequence[tuple[int, int]] = (),
-) -> Row:
-    """Return the row of a study, from its standing alone: that is cheap."""
+    standing, steps, samples = view.standing, view.steps, view.history.samples
     verdicts = standing.table.verdicts
     tally = {verdict: verdicts.count(verdict) for verdict in MARKS} | {"withdrawn": len(standing.withdrawn)}
-    samples = standing.counts["told"] + standing.counts["imported"]
-    if state is None:
-        state = "empty" if not samples else "done" if standing.done else "spent" if standing.exhausted else "running"
-    n, left = len(verdicts), tally["undecided"]
-    says = f"{n - left:,} of {n:,} decided" if left else f"all {n:,} decided"
     more = "no runs yet" if not samples else f"{samples:,} runs"
-    if state == "done":
+    if view.state == "done":
         more = f"in {samples:,} runs" + (f"; {len(standing.withdrawn):,} out" if standing.withdrawn else "")
+    elif view.state in ("running", "spent", "stuck"):
+        more = (sentences.outlook(view).removeprefix("; ") or more).removesuffix(" will tell")
     marks = tuple(
         (verdict, {**MARKS, "withdrawn": WITHDRAWN}[verdict]) for verdict, count in tally.items() for _ in range(count)
     )
+    n, left = len(verdicts), tally["undecided"]
     return Row(
         name=standing.name,
         title=standing.title or standing.name,
         link=link,
-        state=state,
+        state=view.state,
         front=tuple(standing.front),
         marks=marks if len(marks) <= MANY else (),
         tally=tuple(tally.items()),
-        says=says,
+        says=f"{n - left:,} of {n:,} decided" if left else f"all {n:,} decided",
         more=more,
-        at=at,
-        by=by,
-        first=steps[0][1] if steps else n,
+        at=view.at,
+        by=next(reversed(view.history.workers), "") if view.history.workers else view.history.began_by,
+        first=steps[0][1],
         left=left,
-        spark=spark(steps, samples, state == "done"),
+        spark=spark(steps, samples, view.state == "done"),
         tags=tuple(standing.tags),
     )
 

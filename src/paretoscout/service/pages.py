@@ -23,7 +23,6 @@ from ..page import (
     list_page,
     message_page,
     row_of,
-    row_of_standing,
     sign_in_page,
     static,
     study_page,
@@ -104,9 +103,6 @@ class Views:
 
     def _row(self, each: Listed, look: bool) -> Row:
         link = address(each.name)
-        seen = self._seen.get(each.name)
-        if seen is not None and seen.view is not None and seen.view.event == each.last:
-            return row_of(seen.view, link)
         known = self._rows.get(each.name)
         if known is not None and (known[0] == each.last or not look):
             return known[1]
@@ -116,10 +112,13 @@ class Views:
             if not look:
                 title = StudySpec.of_text(each.spec, each.name).title or each.name
                 return Row(each.name, title, link, "running", says="not looked at yet", at=each.at)
-            standing = self.service.studies.read(each.name, lambda study: study.standing())
+            view = self.service.studies.read(each.name, lambda study: view_of(study, seconds=0.0))
         except ParetoscoutError as problem:
             return unreadable(each.name, str(problem))
-        self._rows[each.name] = each.last, row_of_standing(standing, link, at=each.at)
+        seen = self._seen.get(each.name)
+        if seen is not None and seen.view is not None and time.monotonic() - seen.made < OLD_SECONDS:
+            view = replace(view, remaining=seen.view.remaining)  # to find out what remains takes long
+        self._rows[each.name] = each.last, row_of(view, link)
         return self._rows[each.name][1]
 
 

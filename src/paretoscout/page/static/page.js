@@ -13,6 +13,7 @@
   for (const [name, part] of read(document)) said.set(name, part.outerHTML);
 
   let asked = 0;      // numbers the questions to the server: only the latest answer counts
+  let answered = 0;   // how many of them are over
   let width = Number(body.dataset.width) || 780;
 
   // ---- the place of the page: its address, with the width of the chart for the server only ----
@@ -85,6 +86,9 @@
       if (mine !== asked) return;
       if (push && push !== "quietly") location.assign(url);
       else lost();
+    } finally {
+      answered++;
+      if (later) { later = false; refresh(); }
     }
   }
 
@@ -230,19 +234,24 @@
     const wanted = Math.round(Math.min(Math.max(chart.clientWidth, 280), 2400));
     if (Math.abs(wanted - width) < 40) return;
     width = wanted;
-    go(location.href, false, false);
+    refresh();
   }
   addEventListener("resize", () => { clearTimeout(waits); waits = setTimeout(fit, 150); });
 
   // ---- live ----
 
   const stream = body.dataset.events;
-  let seen = 0, due = 0, since = 0, again = 0, pause = 2, ticking = 0;
+  let seen = 0, due = 0, later = false, since = 0, again = 0, pause = 2, ticking = 0;
 
-  function refresh() { // at most once a second
+  function refresh() { // at most once a second, and not while an answer is awaited: that one would not count any more
     if (due) return;
     const wait = Math.max(0, 1000 - (Date.now() - seen));
-    due = setTimeout(() => { due = 0; seen = Date.now(); if (document.visibilityState === "visible") go(location.href, false, false); else due = 0; }, wait);
+    due = setTimeout(() => {
+      due = 0;
+      if (answered < asked) { later = true; return; }
+      seen = Date.now();
+      if (document.visibilityState === "visible") go(location.href, false, false);
+    }, wait);
   }
 
   function lost() {
