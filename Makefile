@@ -10,7 +10,7 @@ IN_TWO := -n 2 --dist worksteal
 SLOW := audit bench compile docs examples reproduce service_trust study_trust
 
 # What has more to test where time does not matter: make audit.
-LONG := audit study_trust service_schema service_trust session_bytes diagnostics standing cli_exits sweeps
+LONG := audit site study_trust service_schema service_trust session_bytes diagnostics standing cli_exits sweeps
 
 # For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
@@ -46,7 +46,7 @@ uncompiled: $(VENV)/installed-dev
 compiled: $(VENV)/installed-dev
 	$(BIN)/python tests/compile_all.py
 
-audit: $(VENV)/installed-clusters
+audit: $(VENV)/installed-clusters $(VENV)/installed-docs
 	$(BIN)/paretoscout audit --rows out/audit --out out/audit.json
 	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) $(LONG:%=tests/test_%.py)
 	$(BIN)/python -m benchmarks.service_trust --json out/service-trust.json

@@ -50,6 +50,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
+html_search_scorer = str(DOCS / "_site" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -64,5 +65,5 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "search_bar_text": "Search, such as: choose eps",
 }
-html_sidebars = {"index": [], "changelog": []}
+html_sidebars = {page: [] for page in ("index", "tutorial/index", "faq", "contributing", "changelog")}
 copyright = author  # noqa: A001 - Sphinx wants this name
