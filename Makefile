@@ -36,6 +36,7 @@ lint: style types
 style: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/prose.py
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy

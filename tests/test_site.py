@@ -43,7 +43,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("takes a minute: part of make audit (PARETOSCOUT_LONG=1)")
     pytest.importorskip("pydata_sphinx_theme", reason="the extra docs is not installed")
     out = tmp_path_factory.mktemp("site")
-    builder = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-E", ROOT / "docs", out]
+    how = ["-q", "-W", "--keep-going", "-n", "-E", str(ROOT / "docs"), str(out)]
+    builder = [sys.executable, "-m", "sphinx", *how]
     done = subprocess.run(builder, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return out
