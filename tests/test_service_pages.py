@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-from conftest import PATIENCE
+from conftest import PATIENCE, wait_for
 from fastapi.testclient import TestClient
 
 from paretoscout.service.access import COOKIE, Who
@@ -165,8 +165,9 @@ def test_a_page_of_a_study_shows_what_happened_since(client: TestClient, place: 
     study = Study.load("models", place)
     for _ in range(6):
         study.tell(study.ask(), {"quality": 0.5, "cost": 1.0})
-    page = client.get("/studies/models", headers=HTML).text
-    assert f"after={study.storage.last('models')}" in page
+    last = f"after={study.storage.last('models')}"
+    assert "7 runs" in client.get("/studies/models/page.html").text
+    wait_for("the page to follow", lambda: last in client.get("/studies/models", headers=HTML).text)
 
 
 @BOTH

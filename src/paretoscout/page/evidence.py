@@ -20,8 +20,8 @@ from .view import Option, View
 
 #: The drawing of an interval, in pixels.
 WIDTH, HEIGHT, MARGIN = 326.0, 40.0, 12.0
-#: Of a label: the width of a letter in a wide font, and what is free between two labels.
-LETTER, GAP = 7.6, 6.0
+#: Of a label: how wide letters and signs are in a wide font, and what is free between two labels.
+LETTER, SIGN, GAP = 7.7, 11.4, 6.0
 #: Of more options than this only those that are not dominated can be chosen as rivals, and at most so many.
 MOST_RIVALS = 200
 
@@ -157,7 +157,7 @@ def _end_labels(view: View, column: int, each: Difference, left: float, right: f
         words.signed(each.low, metric, places) if each.low is not None else "no bound",
         words.signed(each.high, metric, places) if each.high is not None else "no bound",
     ]
-    half = [LETTER * len(text) / 2 for text in said]
+    half = [sum(SIGN if letter in "+−%" else LETTER for letter in text) / 2 for text in said]
     places_of = [left, right]
     over = half[0] + half[1] + GAP - (right - left)
     if over > 0:  # the two would touch

@@ -56,9 +56,10 @@ class _Seen:
     took: float = 0.0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def pause(self) -> None:
-        """Wait until it may be made anew: whoever measures has the rest of the time."""
-        await asyncio.sleep(max(0.0, self.made + PAUSES * self.took - time.monotonic()))
+    @property
+    def rests(self) -> float:
+        """For how many seconds it may not be made anew: whoever measures has the rest of the time."""
+        return max(0.0, self.made + PAUSES * self.took - time.monotonic())
 
 
 class Views:
@@ -70,17 +71,19 @@ class Views:
         self._rows: dict[str, tuple[int, Row]] = {}
         self._list = _Seen()
 
-    async def of(self, name: str) -> View:
-        """Return the view of a study after its last event."""
+    async def of(self, name: str, present: bool = False) -> View:
+        """Return the view of a study after its last event or, for whoever need not wait, a moment before."""
         last = await run_in_threadpool(self.service.storage.last, name)
         seen = self._seen.setdefault(name, _Seen())
         self._seen.move_to_end(name)
         while len(self._seen) > KEPT_VIEWS:
             self._seen.popitem(last=False)
+        if seen.view is not None and not present and (seen.lock.locked() or seen.rests > 0):
+            return seen.view
         async with seen.lock:
             if seen.view is not None and seen.view.event >= last and time.monotonic() - seen.made < OLD_SECONDS:
                 return seen.view
-            await seen.pause()
+            await asyncio.sleep(seen.rests)
             began = time.monotonic()
             seen.view = await run_in_threadpool(self.service.studies.read, name, view_of)
             seen.made, seen.took = time.monotonic(), time.monotonic() - began
@@ -89,7 +92,7 @@ class Views:
     async def rows(self, who: Who) -> tuple[list[Row], int]:
         """Return the rows of the list, of studies that somebody may see, and the `total` of these."""
         async with self._list.lock:
-            await self._list.pause()
+            await asyncio.sleep(self._list.rests)
             began = time.monotonic()
             found = await run_in_threadpool(self._rows_of, who)
             self._list.made, self._list.took = time.monotonic(), time.monotonic() - began
@@ -158,7 +161,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
     @app.get("/studies/{name}/page.html", **hidden)
     async def copy(request: Request, name: str) -> Response:
         await run_in_threadpool(service.access.who, request, "read", name)
-        view = await views.of(name)
+        view = await views.of(name, present=True)
         frame = Frame(now=await run_in_threadpool(service.storage.now), alone=True)
         text = await run_in_threadpool(study_page, view, None, frame)
         return HTMLResponse(text, headers={"Content-Disposition": 'attachment; filename="page.html"'})

@@ -88,7 +88,7 @@
       else lost();
     } finally {
       answered++;
-      if (later) { later = false; refresh(); }
+      if (later || (!since && newest > Number(body.dataset.event || newest))) { later = false; refresh(); }
     }
   }
 
@@ -241,7 +241,7 @@
   // ---- live ----
 
   const stream = body.dataset.events;
-  let seen = 0, due = 0, later = false, since = 0, again = 0, pause = 2, ticking = 0;
+  let newest = -1, seen = 0, due = 0, later = false, since = 0, again = 0, pause = 2, ticking = 0;
 
   function refresh() { // at most once a second, and not while an answer is awaited: that one would not count any more
     if (due) return;
@@ -294,7 +294,7 @@
     if (source) source.close();
     source = new EventSource(stream);
     source.onopen = () => { if (since) go(location.href, false, false); };
-    source.onmessage = refresh;
+    source.onmessage = (event) => { newest = Math.max(newest, JSON.parse(event.data).number || -1); refresh(); };
     for (const kind of ["events", "event", "change", "update"]) source.addEventListener(kind, refresh);
     source.onerror = () => { source.close(); source = null; lost(); };
   }
