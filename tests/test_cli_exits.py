@@ -110,7 +110,7 @@ def test_ask_tells_the_end_from_an_error() -> None:
     assert run("ask", "--name", "short").exit_code == Exit.UNDECIDED
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/studies.md"])
+@pytest.mark.parametrize("document", ["docs/how-to/your-own.md", "docs/studies.md"])
 def test_the_loop_in_the_documents_ends_well_only_when_all_is_decided(document: str, folder: Path) -> None:
     """A shell runs the loop with a `paretoscout` that ends as it is told to."""
     text = (ROOT / document).read_text(encoding="utf-8")

@@ -629,12 +629,12 @@ def test_a_loop_whose_measurements_fail_ends(folder: Path) -> None:
     assert "outcome of trial 0 must be METRIC=VALUE for each metric, got nothing" in done.stderr
 
 
-def test_the_loop_in_the_help_is_the_one_in_the_readme() -> None:
+def test_the_loop_in_the_help_is_the_one_in_the_documents() -> None:
     loop = [line.strip() for line in ok("ask", "--help").splitlines() if "while" in line]
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "your-own.md").read_text(encoding="utf-8")
     assert len(loop) == 2
     for line in loop:
-        assert line in readme
+        assert line in page
 
 
 @pytest.mark.parametrize(

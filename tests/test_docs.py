@@ -1,4 +1,4 @@
-"""Every Python example in the documents is run, and every command in the README and the guide to studies too."""
+"""Every Python example in the documents is run, and every command in the README, the short pages and the guides too."""
 
 from __future__ import annotations
 
@@ -133,9 +133,9 @@ def test_examples_of_bench_run(document: Path, installed: Path, monkeypatch: pyt
     assert "undecided" not in shown
 
 
-def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    """The output in the README is the real one: verdicts and numbers are the same for the same seed."""
-    shown = blocks(ROOT / "README.md", "text")[0]
+def test_the_page_of_the_demo_shows_what_it_prints(tmp_path: Path) -> None:
+    """The output is the real one: verdicts and numbers are the same for the same seed."""
+    shown = blocks(ROOT / "docs" / "tutorial" / "demo.md", "text")[0]
     done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "demo.png")], catch_exceptions=False)
     printed = {line.rstrip() for line in done.output.splitlines()}
     for line in shown.splitlines():
