@@ -58,9 +58,31 @@ def test_a_token_for_one_study_learns_no_names_of_others(place: str) -> None:
 def test_a_body_that_is_no_object_is_refused_with_what_to_do(place: str) -> None:
     with client_of(place) as client:
         form = {"Content-Type": "application/x-www-form-urlencoded"}  # as curl -d sends it
-        refused = client.post("/v1/studies", content=b'{"name": "x"}', headers=form)
-        assert refused.status_code == 422
-        assert "Content-Type: application/json" in refused.json()["detail"]
+        client.post("/v1/studies", json=STUDY)
+        for address in ("/v1/studies", "/v1/studies/models/observations"):
+            refused = client.post(address, content=b'{"name": "x"}', headers=form)
+            assert refused.status_code == 422
+            assert "Content-Type: application/json" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"trial": 0}, "values"),
+        ({"trial": 0, "values": {"ms": "fast"}}, "values.ms"),
+        ({"observations": [{"trial": 0}]}, "observations.0.values"),
+        ({"observations": [{"trial": 0, "values": {"ms": "fast"}}]}, "observations.0.values.ms"),
+        ({"observations": []}, "observations"),
+    ],
+)
+def test_what_is_wrong_with_an_outcome_is_said_of_the_form_that_was_sent(
+    place: str, body: dict[str, Any], field: str
+) -> None:
+    with client_of(place) as client:
+        client.post("/v1/studies", json=STUDY)
+        said = client.post("/v1/studies/models/observations", json=body).json()
+        assert said["field"] == field
+        assert "more)" not in said["detail"], "there is no more that is wrong"
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,7 @@ def _add_health(app: FastAPI, service: Service) -> None:
 
     @app.get("/healthz", summary="Whether the server lives")
     async def healthz() -> bodies.HealthOut:
+        """It lives as soon as it answers, and says which version it is."""
         return bodies.HealthOut(status="ok", version=__version__)
 
     @app.get("/readyz", summary="Whether the server is ready", responses=api.PROBLEMS)

@@ -33,6 +33,9 @@ NOT_AN_OBJECT = ("model_attributes_type", "model_type", "dict_type")
 #: What pydantic calls one of several forms that a value may have: it is no place in a request.
 FORM = re.compile(r"(literal|list|dict|tuple|function-\w+)\[|(Metric|Observations?)Body$|Below$")
 
+#: And of those that are no forms of ours.
+PLAIN = ("float", "int", "str", "bool")
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -158,14 +161,30 @@ def field_of(error: ParetoscoutError) -> str | None:
 
 def of_validation(errors: Sequence[Any], request: str) -> JSONResponse:
     """Return the answer to a request whose body or parameters are not of the described form."""
-    first = errors[0]
-    if tuple(first["loc"]) == ("body",) and first["type"] in NOT_AN_OBJECT:
+    meant = _of_one_form(errors)
+    first, (where, *others) = meant[0], dict.fromkeys(map(_place, meant))
+    if tuple(first["loc"][:1]) == ("body",) and where == "body" and first["type"] in NOT_AN_OBJECT:
         return problem(INVALID, "body must be a JSON object, with Content-Type: application/json", request, "body")
-    place = [
-        str(part)
-        for part in first["loc"]
-        if part not in ("body", "query", "path", "header") and not FORM.match(str(part))
-    ]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    where = ".".join(place) or str(first["loc"][0])
+    more = f" (and {len(others)} more)" if others else ""
     return problem(INVALID, line(f"{where}: {first['msg']}{more}")[:500], request, where[:200])
+
+
+def _of_one_form(errors: Sequence[Any]) -> Sequence[Any]:
+    """Return the errors of that form of a body which fits best by its keys, where there are several forms."""
+    forms: dict[str, list[Any]] = {}
+    for error in errors:
+        form = str(error["loc"][1]) if len(error["loc"]) > 1 else ""
+        forms.setdefault(form if FORM.match(form) else "", []).append(error)
+
+    def keys_wrong(form: str) -> int:
+        return sum(error["type"] in ("missing", "extra_forbidden") and len(error["loc"]) == 3 for error in forms[form])
+
+    return forms[min(forms, key=keys_wrong)]
+
+
+def _place(error: Any) -> str:
+    """Return where in a request an error is."""
+    parts = [str(part) for part in error["loc"][1:] if not FORM.match(str(part))]
+    if len(parts) > 1 and parts[-1] in PLAIN:
+        parts.pop()
+    return ".".join(parts) or str(error["loc"][0])

@@ -213,7 +213,7 @@ class StudyLog:
         """Return the events of a trial."""
         events = self.storage.of_trial(self.name, number)
         if not events:
-            raise InvalidInput(f"{where}trial must be one that was asked, got {number}")
+            raise InvalidInput(f"{where}trial must be one that was asked, got {number}", "trial")
         return events
 
     def _up_to_date(self, head: Callable[[int], Head], events: Callable[..., Iterable[Event]]) -> Replica:
