@@ -57,13 +57,16 @@ def compile_kernels(group: Group) -> None:
 
 
 def compile_blocks() -> None:
-    """Compile scout on blocks, simulated and live."""
+    """Compile scout on blocks, simulated and live, and simulated where there are trade-offs."""
     rows = {"arm": ["a", "b"] * 4, "block": [str(b // 2) for b in range(8)], "x": [0.0, 1.0] * 4, "y": [1.0, 0.5] * 4}
     metrics = [ps.Metric("x", eps=0.1), ps.Metric("y", eps=0.1, bounds=(0, 1))]
     problem = ps.problems.table(rows, arm="arm", block="block", metrics=metrics)
     for goal in ("front", "practical"):
         ps.simulate(problem, goal=goal, replicates=1)
     ps.analyze(rows, arm="arm", block="block", metrics=metrics)
+    sums = ps.problems.gaussian([[0, 1], [1, 0]], sigma=0.1, tradeoffs=["1 metric 1 <= 2 metric 2"])
+    for goal in ("front", "practical"):
+        ps.simulate(sums, eps=0.1, goal=goal, replicates=1)
 
 
 def compile_one_by_one(groups: list[Group]) -> None:

@@ -67,7 +67,11 @@ def suited(problem: ps.Problem, settings: Settings) -> ps.Problem:
     if resolve(settings)[0].one_metric:
         theta = None if problem.theta is None else problem.theta[:, :1]
         problem = problem.replace(
-            metrics=problem.metrics[:1], means=problem.means[:, :1], sigma=problem.sigma[:, :1], theta=theta
+            metrics=problem.metrics[:1],
+            means=problem.means[:, :1],
+            sigma=problem.sigma[:, :1],
+            theta=theta,
+            tradeoffs=None,
         )
     return problem
 

@@ -20,6 +20,7 @@ STATED = {
     "linear": ps.problems.linear([[1, 0], [0, 1], [0.3, -0.5], [-0.5, -0.5]], np.eye(2), sigma=0.05, name="stated"),
     "with contexts": ps.problems.gaussian(MEANS, sigma=0.05, contexts=MEANS, name="stated"),
     "logistic": ps.problems.logistic([[1, 0], [0, 1], [0.3, -0.5], [-0.5, -0.5]], 2 * np.eye(2), name="stated"),
+    "in sums": ps.problems.gaussian(MEANS, sigma=[0.05, 0.1], tradeoffs=["1 metric 1 <= 3 metric 2"], name="stated"),
     "in percent": ps.problems.gaussian(
         np.exp(MEANS), 0.05, metrics=[ps.Metric("a", eps="30%"), ps.Metric("b", "min", eps="20%")], name="stated"
     ),

@@ -44,10 +44,11 @@ def reason(table: VerdictTable, k: int, kinds: Mapping[str, str] | None = None) 
         return ""
     j = table.place[rival]
     said = []
-    for column, metric in enumerate(table.metrics):
+    lags = -table.as_judged(table.centres[k] - table.centres[j])
+    radii = table.judged_radii(table.widths[k] + table.widths[j])
+    for metric, lag, radius in zip(table.judged_by, lags.tolist(), radii.tolist(), strict=True):
         kind = (kinds or {}).get(metric.name, metric.name)
-        lag = -metric.sign * float(table.centres[k, column] - table.centres[j, column])
-        proven = lag > table.widths[k, column] + table.widths[j, column]
+        proven = lag > radius
         if lag < 0:
             said.append(f"better in {metric.name} by {_amount(-lag, metric)} (which does not matter)")
         elif lag == 0 or (lag <= metric.tolerance and not proven):
@@ -126,7 +127,7 @@ def _the_same(table: VerdictTable, arms: Sequence[str], rival: str) -> str:
     """Say that options are the same as another one, and how closely that is known."""
     of_each = [table.within(table.place[arm]) or [] for arm in arms]
     most = [max(differences) for differences in zip(*of_each, strict=True)]
-    noisy = [(metric, value) for metric, value in zip(table.metrics, most, strict=True) if value > 0]
+    noisy = [(metric, value) for metric, value in zip(table.judged_by, most, strict=True) if value > 0]
     known = " and ".join(f"{difference(value, metric)} of {metric.name}" for metric, value in noisy)
     asked = " and ".join(difference(metric.tolerance, metric) for metric, _ in noisy)
     closely = f", within {known}, asked for {asked}" if noisy else ""

@@ -2,6 +2,10 @@
 
 `b` dominates `a` when it is at least as good in every metric and better in one. Copies do not dominate
 each other. Everything is compared as float64, exactly: there is no tolerance anywhere.
+
+Where preferences are a cone, `weights` (R, L) are its rows: larger is better in every metric, and options are compared
+by the R sums of their metrics. `statement.weights` has them for trade-offs such as "1 ms <= 3 MB"; eps stays that of
+the metrics.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from . import checks
 from .errors import InvalidInput
 from .kernels.dominance import nearest, undominated
 from .practical import are_worth_having
+from .tradeoffs import sums
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -33,7 +38,7 @@ class Gaps:
     front: Mask  # (K,) the Pareto-optimal arms
 
 
-def pareto_front(values: ArrayLike, directions: Directions = None) -> Mask:
+def pareto_front(values: ArrayLike, directions: Directions = None, weights: ArrayLike | None = None) -> Mask:
     """Return the mask of the rows of `values` (K, L) that no other row dominates.
 
     `directions` is "max" (the default) or "min", or a sequence with one of them for each column.
@@ -42,8 +47,10 @@ def pareto_front(values: ArrayLike, directions: Directions = None) -> Mask:
     array([ True,  True, False])
     >>> pareto_front([[1, 3], [2, 2], [1, 2]], directions=["max", "min"])
     array([False,  True, False])
+    >>> pareto_front([[10, 50], [20, 18], [9, 60]], "min", weights=[[3, 1], [0, 1]])
+    array([False,  True, False])
     """
-    return undominated(_oriented("values", values, directions))
+    return undominated(_oriented("values", values, directions, weights))
 
 
 def m(values: ArrayLike) -> Floats:
@@ -79,7 +86,7 @@ def M(values: ArrayLike, margin: ArrayLike = 0.0) -> Floats:  # noqa: N802 the l
     return most
 
 
-def gaps(means: ArrayLike, directions: Directions = None) -> Gaps:
+def gaps(means: ArrayLike, directions: Directions = None, weights: ArrayLike | None = None) -> Gaps:
     """Return the gaps of the arms with the given true `means` (K, L).
 
     With P the front:
@@ -96,7 +103,7 @@ def gaps(means: ArrayLike, directions: Directions = None) -> Gaps:
     >>> gaps([[1.0, 0.6], [0.6, 1.0], [0.3, 0.3]]).required
     array([0.3, 0.3, 0.3])
     """
-    y = _oriented("means", means, directions)
+    y = _oriented("means", means, directions, weights)
     front = undominated(y)
     on, off = np.flatnonzero(front), np.flatnonzero(~front)
     no_margin = np.zeros(y.shape[1])
@@ -109,13 +116,15 @@ def gaps(means: ArrayLike, directions: Directions = None) -> Gaps:
     return Gaps(star, plus, minus, required, front)
 
 
-def pareto_regret(means: ArrayLike, arms: ArrayLike, directions: Directions = None) -> float:
+def pareto_regret(
+    means: ArrayLike, arms: ArrayLike, directions: Directions = None, weights: ArrayLike | None = None
+) -> float:
     """Return the regret of pulling `arms`: the sum of their star gaps.
 
     >>> pareto_regret([[1.0, 1.0], [0.75, 0.5]], arms=[0, 1, 1])
     0.5
     """
-    y = _oriented("means", means, directions)
+    y = _oriented("means", means, directions, weights)
     pulled = np.asarray(arms)
     if pulled.size == 0:
         return 0.0
@@ -129,7 +138,9 @@ def pareto_regret(means: ArrayLike, arms: ArrayLike, directions: Directions = No
     return float(counts @ np.maximum(leads, 0.0))
 
 
-def eps_optimal(means: ArrayLike, eps: ArrayLike = 0.0, directions: Directions = None) -> Mask:
+def eps_optimal(
+    means: ArrayLike, eps: ArrayLike = 0.0, directions: Directions = None, weights: ArrayLike | None = None
+) -> Mask:
     """Return the mask of the arms that no arm beats by more than `eps` in every metric.
 
     For one number this is star <= eps; `eps` may also be one number for each metric. Many returned sets
@@ -140,8 +151,8 @@ def eps_optimal(means: ArrayLike, eps: ArrayLike = 0.0, directions: Directions =
     >>> eps_optimal([[1.0, 1.0], [0.75, 0.5]], eps=[0.2, 0.4])
     array([ True, False])
     """
-    y = _oriented("means", means, directions)
-    return _eps_optimal(y, undominated(y), eps)
+    y = _oriented("means", means, directions, weights)
+    return _eps_optimal(y, undominated(y), _margin(eps, weights))
 
 
 def success(
@@ -150,6 +161,7 @@ def success(
     eps: ArrayLike = 0.0,
     directions: Directions = None,
     goal: str | int = "front",
+    weights: ArrayLike | None = None,
 ) -> bool:
     """Return whether the mask `returned` holds what was asked for, and only eps-optimal arms.
 
@@ -162,12 +174,13 @@ def success(
     >>> success([[1.0, 1.0], [0.75, 0.5]], [True, True], eps=0.25)
     True
     """
-    y = _oriented("means", means, directions)
+    y = _oriented("means", means, directions, weights)
     chosen = np.asarray(returned)
     if chosen.dtype != np.bool_ or chosen.shape != (len(y),):
         got = f"{chosen.dtype} of shape {chosen.shape}"
         raise InvalidInput(f"returned of success must be a mask of {len(y)} booleans, got {got}")
-    return bool(are_right(y, chosen[None], checks.per_metric("eps", eps, y.shape[1], least=0.0), checks.goal(goal))[0])
+    margin = checks.per_metric("eps", _margin(eps, weights), y.shape[1], least=0.0)
+    return bool(are_right(y, chosen[None], margin, checks.goal(goal))[0])
 
 
 def are_right(y: Floats, returned: Mask, eps: Floats, goal: str | int) -> Mask:
@@ -200,8 +213,16 @@ def _leads(y: Floats, arms: NDArray[np.int64], rows: NDArray[np.int64], margin: 
     return 0.0 - nearest(-y, arms, rows, margin, -np.inf, np.zeros(len(y)))[0]
 
 
-def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
-    """Return `values` as a table in which larger is better in every column."""
+def _margin(eps: ArrayLike, weights: ArrayLike | None) -> ArrayLike:
+    """Return what does not matter in each column that is compared."""
+    if weights is None:
+        return eps
+    rows = checks.table("weights", weights, "(sums, metrics)")
+    return sums(rows, checks.per_metric("eps", eps, rows.shape[1], least=0.0))
+
+
+def _oriented(name: str, values: ArrayLike, directions: Directions, weights: ArrayLike | None = None) -> Floats:
+    """Return `values` as a table in which larger is better in every column, or sums of these with weights."""
     y = checks.table(name, values, own=False)
     wanted = "max" if directions is None else directions
     each = [wanted] * y.shape[1] if isinstance(wanted, str) else list(wanted)
@@ -211,4 +232,10 @@ def _oriented(name: str, values: ArrayLike, directions: Directions) -> Floats:
             f"one for each column of {name}, got {directions!r}"
         )
     ways = [checks.DIRECTIONS[way] for way in each]
-    return y * [checks.sign(way) for way in ways] if "min" in ways else y
+    y = y * [checks.sign(way) for way in ways] if "min" in ways else y
+    if weights is None:
+        return y
+    rows = checks.table("weights", weights, "(sums, metrics)")
+    if rows.shape[1] != y.shape[1]:
+        raise InvalidInput(f"weights must have {y.shape[1]} columns, one for each of {name}, got {rows.shape[1]}")
+    return sums(rows, y)

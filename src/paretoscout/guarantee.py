@@ -94,7 +94,15 @@ def for_certain(guarantee: Guarantee, asked: Statement, notes: Sequence[str] = (
     measured = f"about these measurements: all options on all {n} blocks of the list, so no probability is involved"
     relative = [metric.name for metric in asked.metrics if metric.relative]
     means = [f"geometric means of {', '.join(relative)} over the blocks"] if relative else []
-    return replace(guarantee, probability=1.0, assumptions=(measured, *means, *notes))
+    return replace(guarantee, probability=1.0, assumptions=(*judged(asked), measured, *means, *notes))
+
+
+def judged(asked: Statement) -> list[str]:
+    """What options are judged by, where that is not the metrics."""
+    if asked.tradeoffs is None:
+        return []
+    stated = f"{', '.join(asked.tradeoffs)}: " if isinstance(asked.tradeoffs, tuple) else ""
+    return [f"{stated}judged by {' and by '.join(metric.name for metric in asked.judged_by)}"]
 
 
 def any_tolerance(asked: Statement) -> bool:
@@ -109,7 +117,7 @@ def assumptions(asked: Statement, kernels: Kernels, settings: Settings, setup: S
     if setup.sigma is not None and not kernels.each_sigma and (np.ptp(setup.sigma, axis=0) > 0).any():
         taken = "the largest sigma taken for all options"
     linear = LINEAR if kernels.takes_linear and _uses_contexts(settings, setup) else ""
-    return tuple(filter(None, [*_noise(asked, settings), taken, linear, model]))
+    return tuple(filter(None, [*judged(asked), *_noise(asked, settings), taken, linear, model]))
 
 
 def _uses_contexts(settings: Settings, setup: Setup) -> bool:
@@ -122,7 +130,7 @@ def _differences(asked: Statement, blocks: Blocks) -> list[str]:
     """What is assumed where options are compared on the same blocks; metrics are named where they differ in that."""
     kinds: dict[str, list[str]] = {}
     block = "round" if blocks.rounds else "block"
-    for metric in asked.metrics:
+    for metric in asked.judged_by:
         kind = f"differences between options over the {block}s as from a normal law"
         if metric.ratio is not None:
             kind = f"no option more than {metric.ratio:g} times another on a {block}"
@@ -145,10 +153,11 @@ def _noise(asked: Statement, settings: Settings) -> list[str]:
     if asked.blocks is not None:
         return _differences(asked, asked.blocks)
     sigma = told_sigma(asked, settings)
+    unknown = None if sigma is None else np.isnan(asked.units.spread(sigma))
     kinds: dict[str, list[str]] = {}
-    for position, metric in enumerate(asked.metrics):
+    for position, metric in enumerate(asked.judged_by):
         kind = asked.noise
-        if sigma is None or np.isnan(sigma[..., position]).any():
+        if sigma is None or unknown is None or unknown[..., position].any():
             kind = BOUNDED if metric.bounds is not None else NORMAL_ROWS if asked.drawn else NORMAL
         elif settings.sigma is not None:
             kind = f"sigma set to {', '.join(f'{value:g}' for value in dict.fromkeys(sigma.tolist()))}"

@@ -32,24 +32,28 @@ def setup_of(
     """
     if share is None:
         share = SHARE_OF_VERDICTS if asked.goal == "practical" else 1.0
+    if asked.tradeoffs is not None and getattr(settings, "model", None) == "robust":
+        raise NotSupported(
+            "tradeoffs must be left out with an algorithm of model='robust': a misfit is stated of metrics, not of sums"
+        )
     units = asked.units
     sigma = told_sigma(asked, settings)
     return Setup(
         n_arms=len(asked.arms),
-        n_metrics=len(asked.metrics),
+        n_metrics=len(units.eps),
         eps=units.eps,
         delta=share * asked.delta,
-        sigma=None if sigma is None else sigma / units.divisors,
+        sigma=None if sigma is None else units.spread(sigma),
         contexts=asked.contexts,
         theta_max=asked.theta_max,
         explained=asked.model != "none",
         bounds=asked.bounds,
         cost=1.0 if asked.cost is None else asked.cost,  # type: ignore[arg-type]
-        divisors=units.divisors,
+        divisors=units.ones,
         link="logistic" if asked.model == "logistic" else "identity",
         goal=asked.goal,
         budget=asked.budget,
-        exact=np.array([metric.exact for metric in asked.metrics]),
+        exact=np.array([metric.exact for metric in asked.judged_by]),
         entered=np.asarray(entered, np.int64),
         looked=np.asarray(looked, np.int64),
         n_blocks=None if asked.blocks is None else len(asked.blocks.names),

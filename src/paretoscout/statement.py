@@ -4,21 +4,23 @@ One frozen value, `Statement`, that a simulated `Problem` and the settings of a 
 algorithm is told (`Setup`) is made of it in one place, `start.py`; so both drivers run the same thing.
 
 Values are kept in the user's own units and directions. `Units` turns them into what algorithms compute in: every metric
-on the scale on which it is compared, oriented (larger is better) and divided by what does not matter.
+on the scale on which it is compared, oriented (larger is better) and divided by what does not matter. Where trade-offs
+are stated, these are summed with weights, and such a sum is what an algorithm takes for a metric.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from . import checks
+from . import checks, tradeoffs
 from .defaults import DELTA
 from .errors import InvalidInput, UnknownName
-from .kernels.arrays import BoolArray, FloatArray
+from .kernels.arrays import BoolArray, FloatArray, IntArray
 
 #: What `eps` may be: one number for all metrics, one per metric, or by the metrics' names; "2%" for a share.
 Eps = float | Sequence[float | str] | Mapping[str, float | str]
@@ -173,12 +175,15 @@ def share(what: str, text: Any) -> float:
 
 @dataclass(frozen=True)
 class Units:
-    """How values are turned into what algorithms compute in."""
+    """How values are turned into what algorithms compute in: R sums of L metrics, or without trade-offs the metrics."""
 
     logs: BoolArray | None  # (L,) whether a metric is compared by its logarithm; None: none is
     signs: FloatArray  # (L,) 1 for max, -1 for min
-    divisors: FloatArray  # (L,) what is 1 for the algorithm, on the scale on which the metric is compared
-    eps: FloatArray  # (L,) for the algorithm
+    divisors: FloatArray  # (L,) by what metrics are divided, on the scale on which they are compared
+    ones: FloatArray  # (R,) what is 1 for the algorithm, on the same scale
+    eps: FloatArray  # (R,) for the algorithm
+    weights: FloatArray | None = None  # (R, L) of metrics, oriented and divided, in the sums; None: no trade-offs
+    shares: FloatArray | None = None  # (L, R) of sums in the metrics: what undoes the weights
 
     def compared(self, values: FloatArray) -> FloatArray:
         """Turn values in the user's units (..., L) into those that are compared; NaN stays NaN."""
@@ -194,16 +199,51 @@ class Units:
             return np.where(self.logs, np.exp(np.where(self.logs, values, 0.0)), values)
 
     def oriented(self, values: FloatArray) -> FloatArray:
-        """Turn values in the user's units into what algorithms compute in."""
+        """Turn values in the user's units (..., L) into what algorithms compute in (..., R)."""
         return self.directed(self.compared(values))
 
     def directed(self, compared: FloatArray) -> FloatArray:
         """Turn compared values, or parameters of these, into what algorithms compute in."""
+        return self.summed(self.divided(compared))
+
+    def divided(self, compared: FloatArray) -> FloatArray:
+        """Turn compared values into what is summed: oriented, and divided by what does not matter."""
         return np.ascontiguousarray(compared * (self.signs / self.divisors))
+
+    def summed(self, divided: FloatArray, high: FloatArray | None = None) -> FloatArray:
+        """Return the sums of metrics, or the lower ends of what they may be from `divided` to `high`."""
+        return divided if self.weights is None else tradeoffs.sums(self.weights, divided, high)
 
     def undirected(self, values: FloatArray) -> FloatArray:
         """Turn what algorithms compute in into compared values."""
-        return values * self.signs * self.divisors
+        return self.leads(values, values) * self.signs
+
+    def leads(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Turn leads (..., R) from `low` to `high` into the lower ends of those in metrics, as these are compared."""
+        return (low if self.shares is None else tradeoffs.sums(self.shares, low, high)) * self.divisors
+
+    def reach(self, radii: FloatArray) -> FloatArray:
+        """Turn half-widths of intervals (..., R) into those of the metrics, as they are compared."""
+        return radii * self.divisors if self.shares is None else -self.leads(-radii, radii)
+
+    def spread(self, known: FloatArray) -> FloatArray:
+        """Turn noise scales of compared values, or how far these may be apart, into those that algorithms compute in.
+
+        The noise of a sum is at most that of its parts together, however these depend on each other.
+        """
+        divided = known / self.divisors
+        return divided if self.weights is None else tradeoffs.sums(np.abs(self.weights), divided)
+
+    def whole(self, there: BoolArray) -> BoolArray:
+        """Return which sums have all they are made of, by which metrics are there (..., L)."""
+        return there if self.weights is None else ~(~there[..., None, :] & (self.weights != 0.0)).any(axis=-1)
+
+    def fewest(self, counts: IntArray) -> IntArray:
+        """Return how often there was all that a sum is made of, at most, by how often metrics were there (..., L)."""
+        if self.weights is None:
+            return counts
+        fewest: IntArray = np.where(self.weights != 0.0, counts[..., None, :], counts.max()).min(axis=-1)
+        return fewest
 
 
 @dataclass(frozen=True)
@@ -256,6 +296,7 @@ class Statement:
     delta: float = DELTA
     budget: int | None = None  # how many samples there are in all; None: no limit
     blocks: Blocks | None = None  # what all arms are measured on; None: each sample is on its own
+    tradeoffs: tuple[str, ...] | FloatArray | None = None  # "1 ms <= 3 MB", or weights (R, L); see tradeoffs.py
     own_units: bool = False  # metrics share their unit, which is kept; else what does not matter is the unit of each
     of: str = "a study"  # whose statement it is, for messages
 
@@ -284,6 +325,8 @@ class Statement:
         if self.sigma.shape not in ((L,), (K, L)):
             raise InvalidInput(f"sigma of {self.of} must be one per metric or one per arm and metric")
         self._check_blocks()
+        self._set(tradeoffs=tradeoffs.read(self.tradeoffs, self.of))
+        self._check_tradeoffs()
         if self.model == "logistic":
             for metric in self.metrics:
                 if metric.bounds != (0.0, 1.0) or metric.relative:
@@ -314,6 +357,19 @@ class Statement:
         if self.model != "none":
             raise InvalidInput(f"model of {self.of} must be 'none' where there are blocks, got {self.model!r}")
 
+    def _check_tradeoffs(self) -> None:
+        weights = self.weights
+        if weights is None:
+            return
+        if self.model == "logistic":
+            raise InvalidInput(f"tradeoffs of {self.of} must be left out with model='logistic': a sum is not 0 or 1")
+        for row, margin in zip(weights, margins(weights, self._tolerated).tolist(), strict=True):
+            if margin < 0.0:
+                raise InvalidInput(
+                    f"eps of {self.of} must be such that more than all of it is better in every sum of its tradeoffs, "
+                    f"got {margin:.3g} in {tradeoffs.named(row, self.metrics)}"
+                )
+
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -337,47 +393,50 @@ class Statement:
         return not np.isnan(self.sigma).any()
 
     @property
+    def weights(self) -> FloatArray | None:
+        """Weights (R, L) of the metrics, larger is better, in what options are judged by; None: no trade-offs."""
+        return None if self.tradeoffs is None else tradeoffs.weights_of(self.tradeoffs, self.metrics, self.of)
+
+    @property
+    def judged_by(self) -> tuple[Metric, ...]:
+        """What options are judged by: the metrics, or where there are trade-offs sums of them."""
+        return judged_by(self.metrics, self.weights)
+
+    @property
+    def _tolerated(self) -> FloatArray:
+        """What does not matter in each metric (L,), as it is compared."""
+        return np.array([metric.tolerance for metric in self.metrics])
+
+    @property
     def units(self) -> Units:
         """How values are turned into what algorithms compute in: what does not matter is 1, or `own_units`."""
-        tolerated = np.array([metric.tolerance for metric in self.metrics])
-        divisors = np.where((tolerated > 0) & (not self.own_units), tolerated, 1.0)
+        weights, tolerated = self.weights, self._tolerated
         logs = np.array([metric.relative for metric in self.metrics])
-        return Units(
-            logs if logs.any() else None,
-            np.array([metric.sign for metric in self.metrics]),
-            divisors,
-            tolerated / divisors,
-        )
+        divisors = np.where((tolerated > 0) & (not self.own_units), tolerated, 1.0)
+        ones, eps = divisors, tolerated / divisors
+        shares = None
+        if weights is not None:
+            summed = margins(weights, tolerated)
+            ones = np.where((summed > 0) & (not self.own_units), summed, 1.0)
+            eps = summed / ones
+            weights = weights * divisors / ones[:, None]
+            shares = tradeoffs.undone(weights)
+        signs = np.array([metric.sign for metric in self.metrics])
+        return Units(logs if logs.any() else None, signs, divisors, ones, eps, weights, shares)
 
     @property
     def bounds(self) -> FloatArray | None:
-        """Each metric's lowest and highest value (L, 2), as algorithms compute; infinite where unknown."""
+        """The lowest and highest value (R, 2) of what algorithms compute in; infinite where unknown."""
         if all(metric.bounds is None for metric in self.metrics):
             return None
-        given = np.array(
-            [
-                (-np.inf, np.inf) if metric.bounds is None else metric.compared(np.array(metric.bounds))
-                for metric in self.metrics
-            ]
-        )
         units = self.units
-        return np.sort(given * (units.signs / units.divisors)[:, None], axis=1) + 0.0  # no negative zero
+        low, high = np.sort([units.divided(end) for end in _bounds(self.metrics).T], axis=0)
+        return np.column_stack([units.summed(low, high), units.summed(high, low)]) + 0.0  # no negative zero
 
     @property
     def spans(self) -> FloatArray | None:
-        """The largest difference of two arms on a block (L,), as algorithms compute; infinite where unknown."""
-        if self.blocks is None:
-            return None
-        known = [
-            np.log(metric.ratio)
-            if metric.ratio is not None
-            else np.inf
-            if metric.bounds is None
-            else np.ptp(metric.compared(np.array(metric.bounds)))
-            for metric in self.metrics
-        ]
-        spans: FloatArray = np.array(known) / self.units.divisors
-        return spans
+        """The largest difference of two arms on a block (R,), as algorithms compute; infinite where unknown."""
+        return None if self.blocks is None else self.units.spread(_spans(self.metrics))
 
     def with_eps(self, eps: Eps | None) -> Statement:
         """Return it with another eps: one number keeps the metrics' units, eps per metric becomes the unit of each.
@@ -408,6 +467,65 @@ class Statement:
         return replace(self, metrics=metrics, own_units=alone)
 
 
+def judged_by(metrics: tuple[Metric, ...], weights: FloatArray | None) -> tuple[Metric, ...]:
+    """Return what options are judged by: metrics, or sums of them (R, L), with what is known of these.
+
+    >>> time, size = Metric("time", "min", eps=1, unit="ms"), Metric("size", "min", eps=2, unit="MB", exact=True)
+    >>> [(each.name, each.unit, each.eps) for each in judged_by((time, size), np.array([[3.0, 1.0], [0.0, 1.0]]))]
+    [('3 time + size', 'MB', 5.0), ('size', 'MB', 2)]
+    """
+    return metrics if weights is None else tuple(_summed(metrics, row) for row in weights)
+
+
+def _summed(metrics: tuple[Metric, ...], weights: FloatArray) -> Metric:
+    """Return a sum of metrics as people see it, in the unit of the one whose weight is 1."""
+    parts = [metric for metric, weight in zip(metrics, weights, strict=True) if weight]
+    if len(parts) == 1 and weights.max() > 0.0:
+        return parts[0]
+    sign, relative = tradeoffs.sign_of(weights, metrics), parts[0].relative
+    signed = sign * weights * [metric.sign for metric in metrics]
+    low, high = _bounds(metrics).T
+    ends = [float(tradeoffs.sums(signed[None], *each)[0]) for each in ((low, high), (high, low))]
+    span = float(tradeoffs.sums(np.abs(weights)[None], _spans(metrics))[0])
+    by_ratio = math.isfinite(span) and any(metric.ratio is not None for metric in parts)
+    eps = float(margins(weights[None], np.array([metric.tolerance for metric in metrics]))[0])
+    return Metric.stored(
+        tradeoffs.named(weights, metrics),
+        ""
+        if relative
+        else next(metric.unit for metric, weight in zip(metrics, weights, strict=True) if abs(weight) == 1.0),
+        direction="max" if sign > 0 else "min",
+        eps=None if eps == 0.0 else f"{100 * math.expm1(eps):.15g}%" if relative else eps,
+        bounds=None if not np.isfinite(ends).all() else tuple(map(math.exp, ends)) if relative else tuple(ends),
+        exact=all(metric.exact for metric in parts),
+        scale="log" if relative else "linear",
+        ratio=math.exp(span) if by_ratio else None,
+    )
+
+
+def margins(weights: FloatArray | None, tolerated: FloatArray) -> FloatArray:
+    """Return what does not matter in each sum, by what does not in each metric (..., L); rounding is no margin."""
+    if weights is None:
+        return tolerated
+    summed = tradeoffs.sums(weights, tolerated)
+    return np.where(np.abs(summed) <= 1e-12 * tradeoffs.sums(np.abs(weights), tolerated), 0.0, summed)
+
+
+def _bounds(metrics: Sequence[Metric]) -> FloatArray:
+    """The lowest and highest value of each metric (L, 2), as it is compared; infinite where unknown."""
+    return np.array(
+        [(-np.inf, np.inf) if metric.bounds is None else metric.compared(np.array(metric.bounds)) for metric in metrics]
+    )
+
+
+def _spans(metrics: Sequence[Metric]) -> FloatArray:
+    """The largest difference of two arms on a block in each metric (L,), as it is compared; infinite where unknown."""
+    bounds = _bounds(metrics)
+    ranges = np.where(np.isfinite(bounds).all(axis=1), bounds[:, 1] - bounds[:, 0], np.inf)
+    ratios = [np.inf if metric.ratio is None else np.log(metric.ratio) for metric in metrics]
+    return np.where(np.isfinite(ratios), ratios, ranges)
+
+
 def with_eps(metric: Metric, eps: Any) -> Metric:
     """Return a metric with another eps, which is compared as before."""
     changed = replace(metric, eps=eps)
@@ -421,7 +539,8 @@ def with_eps(metric: Metric, eps: Any) -> Metric:
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return one is not None and other is not None and np.array_equal(one, other, equal_nan=True)
+        both = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+        return both and np.array_equal(one, other, equal_nan=True)
     return bool(one == other)
 
 

@@ -22,7 +22,8 @@ from .kernels.dominance import nearest, undominated
 from .notebook import page, picture
 from .practical import Judgement, never_varied
 from .shown import MARKS, heading
-from .statement import Metric, Statement
+from .statement import Metric, Statement, judged_by
+from .tradeoffs import sums
 
 #: Of more arms than this a table shows the first ones, unless told otherwise.
 MOST_ROWS = 40
@@ -117,7 +118,7 @@ class VerdictTable:
     counts: IntArray  # (K,)
     guarantee: Guarantee
     survives: FloatArray | None = (
-        None  # (K, L) misfit of the model a verdict survives; infinite: measured; NaN: none yet
+        None  # (K, R) misfit of the model a verdict survives; infinite: measured; NaN: none yet
     )
     remark: str = ""  # what else there is to know
     counted: str = "samples"  # what is counted, for people to read
@@ -126,7 +127,8 @@ class VerdictTable:
     seen: FloatArray | None = None  # (K, L) means of all that was measured, as it is compared; NaN: nothing was
     reference: str | None = None  # the arm to which intervals are differences, on the same blocks; None: they are not
     rings: tuple[tuple[str, ...], ...] = ()  # arms that are pointless each beside another of them: all are kept
-    apart: FloatArray | None = None  # (K, L) by how much each differs from its rival at most; None: as widths say
+    apart: FloatArray | None = None  # (K, R) by how much each differs from its rival at most; None: as widths say
+    weights: FloatArray | None = None  # (R, L) of the metrics in what options are judged by; None: by the metrics
 
     @classmethod
     def of(
@@ -144,10 +146,11 @@ class VerdictTable:
             verdicts=tuple(WORDS[int(code)] for code in verdicts.status),
             rivals=tuple(None if j < 0 else asked.arms[int(j)] for j in verdicts.rival),
             centres=units.undirected(verdicts.estimates),
-            widths=verdicts.radii * units.divisors,
+            widths=units.reach(verdicts.radii),
             counts=verdicts.counts,
             guarantee=guarantee,
-            survives=None if basis is None else basis.survives[:, None] * units.divisors,
+            survives=None if basis is None else basis.survives[:, None] * units.ones,
+            weights=asked.weights,
             remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
         )
 
@@ -161,6 +164,23 @@ class VerdictTable:
             rivals=tuple(None if j < 0 else self.arms[int(j)] for j in judgement.rival),
             rings=tuple(tuple(self.arms[k] for k in ring) for ring in judgement.rings),
         )
+
+    @cached_property
+    def judged_by(self) -> tuple[Metric, ...]:
+        """What options are judged by: the metrics, or where there are trade-offs sums of them."""
+        return judged_by(self.metrics, self.weights)
+
+    def as_judged(self, compared: FloatArray) -> FloatArray:
+        """Turn values (..., L) of metrics, as these are compared, into those of what options are judged by.
+
+        As these are compared, and oriented: larger is better.
+        """
+        oriented = compared * [metric.sign for metric in self.metrics]
+        return oriented if self.weights is None else sums(self.weights, oriented)
+
+    def judged_radii(self, widths: FloatArray) -> FloatArray:
+        """Turn half-widths of intervals of metrics (..., L) into those of what options are judged by, or wider ones."""
+        return widths if self.weights is None else sums(np.abs(self.weights), widths)
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -243,10 +263,10 @@ class VerdictTable:
         """The arms whose verdicts were right to give, but are contradicted by the estimates as they are now."""
         rivals = [None if rival is None else self.place.get(rival) for rival in self.rivals]
         known = np.where(np.isfinite(self.widths), self.centres, np.nan)
-        signs = [metric.sign for metric in self.metrics]
-        eps = [metric.tolerance for metric in self.metrics]
+        eps = [metric.tolerance for metric in self.judged_by]
         practical = self.guarantee.goal == "practical"
-        return tuple(self.arms[k] for k in contradicted(self.verdicts, rivals, known, eps, signs, up_to_eps=practical))
+        stale = contradicted(self.verdicts, rivals, self.as_judged(known), eps, [1.0] * len(eps), up_to_eps=practical)
+        return tuple(self.arms[k] for k in stale)
 
     @property
     def remarks(self) -> list[str]:
@@ -286,17 +306,18 @@ class VerdictTable:
         return with_interval(value, low, high)
 
     def within(self, k: int) -> list[float] | None:
-        """Return by how much an arm differs from the one as which it is the same, at most; as metrics are compared."""
+        """Return by how much an arm differs from the one as which it is the same, at most, in what it is judged by."""
         rival = self.rivals[k]
         if self.verdicts[k] != "same" or rival is None:
             return None
         if self.apart is not None:
-            known: list[float] = self.apart[k].tolist()
-            return known
+            return list(map(float, self.apart[k]))
         j = self.place[rival]
-        lead = np.abs(self.centres[k] - self.centres[j])
-        most: list[float] = (lead + self.widths[k] + self.widths[j]).tolist()
-        return most
+        lead = np.abs(self.as_judged(self.centres[k] - self.centres[j]))
+        most = lead + self.judged_radii(self.widths[k] + self.widths[j])
+        if self.weights is not None:  # what intervals of metrics say of sums is less than what was proven
+            most = np.minimum(most, [metric.tolerance for metric in self.judged_by])
+        return list(map(float, most))
 
     def rests_on(self, k: int) -> str:
         """Return what the verdict on an arm rests on: "measured", or the model and the misfit it survives."""
@@ -305,7 +326,7 @@ class VerdictTable:
         if math.isinf(self.survives[k, 0]):
             return "measured"
         parts = (
-            difference(misfit, metric) for misfit, metric in zip(self.survives[k].tolist(), self.metrics, strict=True)
+            difference(misfit, metric) for misfit, metric in zip(self.survives[k].tolist(), self.judged_by, strict=True)
         )
         return f"model, misfit up to {' / '.join(dict.fromkeys(parts))}"
 
@@ -321,9 +342,19 @@ class VerdictTable:
             "contradicted": list(self.contradicted),
             "samples": int(self.counts.sum()),
             "metrics": [_metric(metric) for metric in self.metrics],
+            **({} if self.weights is None else {"judged_by": self._judged_by()}),
             "front": list(self.front),
             "options": [self._option(k) for k in range(len(self.arms))],
         }
+
+    def _judged_by(self) -> list[dict[str, Any]]:
+        """The sums by which options are judged, with the weights of the metrics in each; larger is better."""
+        return [
+            {**_metric(each), "weights": dict(zip((metric.name for metric in self.metrics), row, strict=True))}
+            for each, row in zip(
+                self.judged_by, (self.weights if self.weights is not None else np.empty(0)).tolist(), strict=True
+            )
+        ]
 
     def _option(self, k: int) -> dict[str, Any]:
         return {
@@ -343,7 +374,7 @@ class VerdictTable:
             return None
         return {
             metric.name: math.expm1(value) if metric.relative else value
-            for metric, value in zip(self.metrics, most, strict=True)
+            for metric, value in zip(self.judged_by, most, strict=True)
         }
 
     def _estimate(self, k: int, column: int) -> dict[str, Any]:
@@ -457,7 +488,7 @@ def _behind(table: VerdictTable) -> FloatArray:
     known = np.flatnonzero(~np.isnan(means).any(axis=1))
     behind = np.where(np.array(table.verdicts) == "undecided", np.inf, 0.0)
     if len(known):
-        y = means[known] * [metric.sign / (metric.tolerance or 1.0) for metric in table.metrics]
+        y = table.as_judged(means[known]) / [metric.tolerance or 1.0 for metric in table.judged_by]
         asked = np.flatnonzero(behind[known])
         front, none = np.flatnonzero(undominated(y)), np.zeros(y.shape[1])
         behind[known[asked]] = 0.0 - nearest(-y, asked, front, none, -np.inf, np.zeros(len(y)))[0]
@@ -482,7 +513,9 @@ def cells(table: VerdictTable, k: int) -> list[str]:
     rival = table.rivals[k] if verdict in LINKED else None
     said = f"{mark} {verdict} {LINKED[verdict]} {rival}" if rival else f"{mark} {verdict}"
     within = " / ".join(
-        difference(most, metric) for most, metric in zip(table.within(k) or (), table.metrics, strict=False) if most > 0
+        difference(most, metric)
+        for most, metric in zip(table.within(k) or (), table.judged_by, strict=False)
+        if most > 0
     )
     said += f", within {within}" if within else ""
     return [

@@ -66,12 +66,15 @@ class Plan:
     timeout: float | None = None
     use_features: bool = False  # tell the algorithm the variables as contexts
     inputs: tuple[tuple[str, tuple[Option, ...]], ...] = ()  # what all options are run on, and the options there
+    tradeoffs: tuple[str, ...] = ()  # what metrics are worth in units of others
     title: str = ""  # the question, in the user's words; no part of the name: runs are found under any title
 
     def __post_init__(self) -> None:
         checks.number("delta of a bench", self.delta, above=0.0, below=1.0)
         if self.title:
             checks.name("title of a bench", self.title)
+        if self.tradeoffs and any(source.kind == "rss" for source in self.sources):
+            raise InvalidInput("tradeoffs of a bench must be without rss, which may be too small to be measured")
 
     @property
     def in_rounds(self) -> bool:
@@ -116,6 +119,8 @@ class Plan:
         }
         if self.inputs:
             told["inputs"] = [[name, *map(asdict, options)] for name, options in self.inputs]
+        if self.tradeoffs:
+            told["tradeoffs"] = list(self.tradeoffs)
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     def study(self, storage: str | Storage | None) -> Study:
@@ -141,6 +146,7 @@ class Plan:
             algorithm=self.algorithm,
             seed=self.seed,
             lease=7 * 24 * 3600.0,  # this process runs what it asks for
+            tradeoffs=self.tradeoffs,
             title=self.title if there is None else there.spec.title,  # a study that is there keeps its own
         )
 

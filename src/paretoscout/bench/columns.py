@@ -127,7 +127,7 @@ def _compared(standing: Standing, option: str, reference: str) -> dict[str, Besi
     table = standing.table
     if option == reference:
         return {metric.name: _beside(metric, (0.0, 0.0, 0.0)) for metric in table.metrics}
-    leads = standing.pair(option, reference).differences
+    leads = standing.by_metric(option, reference)
     hidden = table.below[[table.arms.index(option), table.arms.index(reference)]].any(axis=0)
     found = {}
     for column, metric in enumerate(table.metrics):

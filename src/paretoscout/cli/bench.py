@@ -22,6 +22,7 @@ from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, UnknownName
 from ..shown import counted, exact_span, line, lines, rough_span
 from .conventions import STORAGE, Exit, pairs, seconds
+from .options import some_metric_options
 from .progress import ProgressLines, undecided
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def _without_password(word: str) -> str:
     metavar="METRIC",
     help="A number that is always the same for an option, such as a price; repeat.",
 )
+@some_metric_options("tradeoffs")
 @click.option("--unit", multiple=True, metavar="METRIC=UNIT", help="Unit of a number that a command prints; repeat.")
 @click.option("--delta", default=DELTA, show_default=True, help="Probability of error that is allowed.")
 @click.option("--setup", metavar="COMMAND", help="Once for each option, before its first run.")
@@ -242,6 +244,7 @@ def _plan(given: dict[str, Any]) -> Plan:
         stdin=None if given["stdin"] is None else str(Path(given["stdin"]).absolute()),
         timeout=None if given["timeout"] is None else seconds("--timeout", given["timeout"], SPAN, with_unit=True),
         use_features=given["features"],
+        tradeoffs=tuple(given["tradeoffs"]),
         title=given["title"],
     )
 

@@ -23,7 +23,7 @@ from .audit import audit
 from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
 from .datasets import datasets
-from .options import goal_option
+from .options import goal_option, some_metric_options
 from .page import page
 from .plan import plan
 from .reproduce import reproduce
@@ -115,6 +115,7 @@ def _problem_options(command: Any) -> Any:
             metavar="NAME[:min|:max]",
             help="Metric column of a CSV file (repeat for several); max unless told.",
         ),
+        some_metric_options("tradeoffs"),
         click.option("--arm", metavar="COLUMN", help="Column of a CSV file that names the option."),
         click.option(
             "--sigma",
@@ -377,6 +378,11 @@ def _describe(name: str, about: str) -> None:
 
 
 def _problem(name: str, what: dict[str, Any]) -> Problem:
+    stated = _found(name, what)
+    return stated.replace(tradeoffs=what["tradeoffs"]) if what["tradeoffs"] else stated
+
+
+def _found(name: str, what: dict[str, Any]) -> Problem:
     from .. import problems as known
 
     if name in known.available():
@@ -416,6 +422,7 @@ def _next_steps(file: str, stated: Problem, what: dict[str, Any]) -> list[str]:
     eps = [part for text in what["eps"] for part in ("--eps", text)]
     metrics = [part for text in what["metrics"] for part in ("-m", text)]
     eps += [part for name in _never_vary(stated) for part in ("--exact", name)]
+    eps += [part for text in what["tradeoffs"] for part in ("--tradeoff", text)]
     analyzed = ["paretoscout", "analyze", file, "--arm", what["arm"], *metrics, *eps]
     named = stated.arms if len(stated.arms) <= NAMED_ARMS else [*stated.arms[:2], "..."]
     created = ["paretoscout", "create", *(part for arm in named for part in ("--arm", arm)), *metrics, *eps]
@@ -443,7 +450,8 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
     metrics = values.metrics(what["metrics"], eps=what["eps"])
     try:
         goal = values.goal(what.get("goal", "practical"))
-        table = analyze(read_csv(file), what["arm"], metrics, delta=what["delta"], goal=goal)
+        how = {"delta": what["delta"], "goal": goal, "tradeoffs": what["tradeoffs"]}
+        table = analyze(read_csv(file), what["arm"], metrics, **how)
     except ParetoscoutError as refused:
         return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))

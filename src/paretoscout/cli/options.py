@@ -113,6 +113,14 @@ _OF_METRICS = {
         help="On no block is an option more than so many times another; for metrics in percent. [default: unknown, and "
         "differences are normal]",
     ),
+    "tradeoffs": click.option(
+        "--tradeoff",
+        "tradeoffs",
+        multiple=True,
+        metavar="'1 ms <= 3 MB'",
+        help="What one metric is worth in another, at most: saving 1 ms, saving 3 MB. By unit or name; in percent "
+        "where metrics are compared so. Repeat for several.",
+    ),
     "metrics": click.option(
         "-m",
         "--metric",
@@ -180,7 +188,7 @@ def measured(what: dict[str, Any]) -> dict[str, Any]:
         "metrics": metrics,
         "sigma": sigma,
         "algorithm": values.algorithm(what["algorithm"], values.knows_all(sigma, [metric.name for metric in metrics])),
-        **{name: what[name] for name in ("guards", "contexts", "delta")},
+        **{name: what[name] for name in ("guards", "contexts", "delta", "tradeoffs")},
     }
 
 

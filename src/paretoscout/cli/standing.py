@@ -389,7 +389,9 @@ def _would_have_done(frame: Any, what: dict[str, Any], study: Study, table: Verd
     from .. import problems
     from ..simulation.replicates import simulate
 
-    problem = problems.table(frame, what["arm"], study.spec.metrics, block=what["block"], name="table")
+    problem = problems.table(
+        frame, what["arm"], study.spec.metrics, block=what["block"], tradeoffs=what["tradeoffs"], name="table"
+    )
     result = simulate(
         problem,
         study.spec.algorithm_settings(),

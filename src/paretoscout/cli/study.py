@@ -111,8 +111,8 @@ def create(
     paretoscout create study.yaml
 
     A YAML file has the keys arms, metrics, and if need be name, title, contexts, model, theta_max, cost, sigma, guards,
-    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget, blocks, target. Making the same study
-    again changes nothing.
+    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget, blocks, target, tradeoffs. Making the same
+    study again changes nothing.
     """  # noqa: D301 - click wants the character itself
     from ..frames import names_in
     from ..study import Study

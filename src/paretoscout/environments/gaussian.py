@@ -11,6 +11,7 @@ from ..kernels.compile import kernel
 from ..kernels.dispatch import implement
 from ..problem import Problem
 from ..statement import Units
+from .summed import SummedEnvironment
 
 
 class GaussianEnvironment(NamedTuple):
@@ -28,6 +29,13 @@ def draw(environment: GaussianEnvironment, arm: int, rng: np.random.Generator, o
 implement(GaussianEnvironment, draw=draw)
 
 
-def of(problem: Problem, units: Units) -> GaussianEnvironment:
+def of(problem: Problem, units: Units) -> GaussianEnvironment | SummedEnvironment:
     """Return the environment of a problem with normal noise."""
-    return GaussianEnvironment(units.oriented(problem.means), problem.sigma / units.divisors)
+    return around(units.divided(units.compared(problem.means)), problem.sigma / units.divisors, units)
+
+
+def around(means: FloatArray, sigma: FloatArray, units: Units) -> GaussianEnvironment | SummedEnvironment:
+    """Return what draws metrics (K, L) around means, both oriented and divided; with trade-offs, sums of these."""
+    if units.weights is None:
+        return GaussianEnvironment(means, sigma)
+    return SummedEnvironment(means, sigma, units.weights)

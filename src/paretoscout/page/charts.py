@@ -137,8 +137,7 @@ def _behind(data: FrontData, sx: Scale, sy: Scale, area: Area) -> Markup:
     """Shade what lies behind the proven front."""
     if not len(data.stairs):
         return Markup("")
-    corner = (sx(data.axes[0].worst), sy(data.axes[1].worst))
-    points = [(sx(a), sy(b)) for a, b in data.stairs.tolist()] + [corner]
+    points = [(sx(a), sy(b)) for a, b in data.behind.tolist()]
     return element("polygon", class_="behind", points=" ".join(f"{shown(a)},{shown(b)}" for a, b in points))
 
 

@@ -148,7 +148,7 @@ def _places(each: Difference) -> int:
 
 
 def _end_labels(view: View, column: int, each: Difference, left: float, right: float) -> list[Markup]:
-    metric, places = view.metrics[column], _places(each)
+    metric, places = view.judged_by[column], _places(each)
     if each.low is not None and each.low == each.high:
         return [
             element("text", words.signed(each.low, metric, places), class_="lab", x=left, y=33, text_anchor="middle")
@@ -172,7 +172,7 @@ def _end_labels(view: View, column: int, each: Difference, left: float, right: f
 
 
 def _range(each: Difference, view: View, column: int) -> str:
-    metric, places = view.metrics[column], _places(each)
+    metric, places = view.judged_by[column], _places(each)
     low = words.signed(each.low, metric, places) if each.low is not None else "no lower bound"
     high = words.signed(each.high, metric, places) if each.high is not None else "no upper bound"
     return f"lead of the rival between {low} and {high}"
@@ -202,7 +202,7 @@ def _needs(view: View, option: Option, rival: Option | None) -> Said:
     more = view.remaining.by_arm.get(option.name) if view.remaining is not None else None
     if option.verdict == "undecided" and more is not None and math.isfinite(more) and round(more):
         said += [Span(f" About {about(more)} more of "), Span(option.name, option.verdict), Span(" are expected.")]
-    bands = [words.tolerance(metric) for metric in view.metrics if metric.tolerance > 0]
+    bands = [words.tolerance(metric) for metric in view.judged_by if metric.tolerance > 0]
     if rival is not None and bands:
         said.append(Span(f" Grey band: a difference that does not matter ({', '.join(bands)})."))
     return said
@@ -223,6 +223,6 @@ def _notes(view: View, option: Option, rival: Option | None) -> list[str]:
         kind = "round" if view.in_rounds else "block"
         notes.append(f"Both were measured on {counted(len(both.blocks), kind)} of {both.passed:,}.")
         if not view.in_rounds:
-            for column, metric in enumerate(view.metrics):
+            for column, metric in enumerate(view.judged_by):
                 notes.append(f"{metric.name} differs most on {words.listed(both.most(column))}.")
     return notes

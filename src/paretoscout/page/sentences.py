@@ -290,7 +290,7 @@ def beside(difference: Difference, rival: str, option: str, eps: float) -> Besid
 
 def compared(difference: Difference, view: View, column: int) -> str:
     """Say how an option stands beside its rival in a metric: "2.1 pt lower"."""
-    metric = view.metrics[column]
+    metric = view.judged_by[column]
     if difference.value is None:
         return "not measured on both"
     if difference.value == 0.0:
@@ -310,7 +310,7 @@ def compared(difference: Difference, view: View, column: int) -> str:
 
 def eps_of(view: View, column: int) -> float:
     """Return the difference that does not matter, as differences of pairs are counted."""
-    metric = view.metrics[column]
+    metric = view.judged_by[column]
     return math.expm1(metric.tolerance) if metric.relative else metric.tolerance
 
 
@@ -404,7 +404,7 @@ def _hinge(pair: Pair) -> str:
 def _nearest(view: View, pair: Pair) -> str:
     """Say who comes nearest to dominating an option, and where it falls short."""
     place = min(range(len(pair.differences)), key=lambda column: _certainty(pair.differences[column]))
-    each, metric = pair.differences[place], view.metrics[place]
+    each, metric = pair.differences[place], view.judged_by[place]
     if each.value is None:
         return f"nearest is {pair.rival}"
     if each.value >= 0:

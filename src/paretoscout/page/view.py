@@ -149,6 +149,11 @@ class View:
         return self.table.metrics
 
     @property
+    def judged_by(self) -> tuple[Metric, ...]:
+        """What options are judged by: the metrics, or where there are trade-offs sums of them."""
+        return self.table.judged_by
+
+    @property
     def samples(self) -> int:
         """How many outcomes there are, told or imported."""
         return self.standing.counts["told"] + self.standing.counts["imported"]
@@ -275,9 +280,9 @@ class View:
         known = np.isfinite(means).all(axis=1)
         if not known.any():
             return None
-        scale = np.array([metric.sign / (metric.tolerance or 1.0) for metric in self.metrics])
+        scale = np.array([metric.tolerance or 1.0 for metric in self.judged_by])
         short = np.zeros(len(means))
-        short[known] = gaps(means[known] * scale).star
+        short[known] = gaps(self.table.as_judged(means[known]) / scale).star
         return short
 
     @property
@@ -288,7 +293,7 @@ class View:
     @cached_property
     def in_eps(self) -> bool:
         """Whether regret is counted in what does not matter: every metric has an eps."""
-        return all(metric.tolerance > 0 for metric in self.metrics)
+        return all(metric.tolerance > 0 for metric in self.judged_by)
 
     @cached_property
     def regret(self) -> list[tuple[int, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..kernels.arrays import FloatArray, IntArray
 from ..shown import heading
 from ..simulation.results import Result
 from ..statement import Metric
+from ..tradeoffs import sums, undone
 
 if TYPE_CHECKING:
     from ..verdicts import VerdictTable
@@ -26,6 +28,8 @@ WIDEST = 0.4
 LEFT_EARLY = "Options that left early show values of an earlier time than the others."
 
 
+#: Of the line around what the front dominates with trade-offs, each straight part is drawn as so many.
+FINE = 24
 #: Of more options, those that are dominated are dots without names and intervals.
 CROWD = 400
 
@@ -82,6 +86,8 @@ class FrontData:
     axes: tuple[Axis, ...]  # x and y; only x where the table has one metric
     boxes: tuple[Box, ...]  # in the table's order; best first where there is one axis
     stairs: FloatArray  # (n, 2) polyline around what the front dominates, from worst x to worst y
+    behind: FloatArray  # (n, 2) polygon of what the front dominates
+    sums: bool  # whether options are judged by sums of metrics
     unmeasured: tuple[str, ...]  # arms of which a shown metric is not known at all
     hidden: tuple[str, ...]  # metrics that are not shown
     title: str  # the answer
@@ -151,10 +157,14 @@ def front_data(table: VerdictTable, x: str | None = None, y: str | None = None) 
         boxes.sort(key=lambda box: box.centre[0], reverse=metrics[0].direction == "max")
     drawn = {box.arm for box in boxes}
     samples = int(table.counts.sum())
+    front = [box.centre for box in boxes if box.verdict == "front"]
+    stairs, behind = _stairs(front, axes) if table.weights is None else _slopes(front, axes, table, shown)
     return FrontData(
         axes=axes,
         boxes=tuple(boxes),
-        stairs=_stairs([box.centre for box in boxes if box.verdict == "front"], axes),
+        stairs=stairs,
+        behind=behind,
+        sums=table.weights is not None,
         unmeasured=tuple(arm for arm in table.arms if arm not in drawn),
         hidden=tuple(metric.name for metric in table.metrics if metric not in metrics),
         title=answer(table.verdicts),
@@ -327,21 +337,85 @@ def _axis(metric: Metric, centre: FloatArray, low: FloatArray, high: FloatArray)
     return Axis(metric, start, end, log=False)
 
 
-def _stairs(points: Sequence[tuple[float, ...]], axes: Sequence[Axis]) -> FloatArray:
+def _stairs(points: Sequence[tuple[float, ...]], axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
+    """Return the line around what points dominate, and what lies behind it."""
     if len(axes) < 2 or not points:
-        return np.empty((0, 2))
-    signs = [axis.metric.sign for axis in axes]
-    steps: list[tuple[float, ...]] = []
+        return np.empty((0, 2)), np.empty((0, 2))
+    worst = [axis.worst for axis in axes]
+    corners = _corners(points, [axis.metric.sign for axis in axes], worst)
+    return corners, np.vstack([corners, worst])
+
+
+def _corners(points: Sequence[Sequence[float]], signs: Sequence[float], worst: Sequence[float]) -> FloatArray:
+    steps: list[Sequence[float]] = []
     # From the best x to the worst: a point is a step if its y is better than all before. Others (equal points,
     # or arms that are on the front for a metric that is not shown) lie on or below the stairs.
     for point in sorted(points, key=lambda point: (signs[0] * point[0], signs[1] * point[1]), reverse=True):
         if not steps or signs[1] * (point[1] - steps[-1][1]) > 0:
             steps.append(point)
     steps.reverse()
-    corners = [(axes[0].worst, steps[0][1])]
-    for step, below in zip(steps, [*(step[1] for step in steps[1:]), axes[1].worst], strict=True):
+    corners = [(worst[0], steps[0][1])]
+    for step, below in zip(steps, [*(step[1] for step in steps[1:]), worst[1]], strict=True):
         corners += [(step[0], step[1]), (step[0], below)]
     return np.array(corners)
+
+
+def _slopes(
+    points: Sequence[tuple[float, ...]], axes: Sequence[Axis], table: VerdictTable, shown: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    """The same with trade-offs: stairs in the two sums of two metrics, as they look in the metrics; else nothing."""
+    weights = table.weights
+    if weights is None or weights.shape != (2, 2) or len(axes) < 2 or not points:
+        return np.empty((0, 2)), np.empty((0, 2))
+    low, high = (np.array([getattr(axis, end) for axis in axes]) for end in ("low", "high"))
+    metrics = [axis.metric for axis in axes]
+
+    def judged(values: Sequence[Sequence[float]]) -> FloatArray:
+        compared = np.column_stack([metric.compared(np.array(values)[:, k]) for k, metric in enumerate(metrics)])
+        return table.as_judged(compared[:, np.argsort(shown)])
+
+    def drawn(corners: FloatArray) -> FloatArray:
+        along = np.linspace(0.0, 1.0, FINE, endpoint=False)[:, None]
+        fine = np.vstack([*(start + along * (end - start) for start, end in pairwise(corners)), corners[-1:]])
+        compared = sums(undone(weights), fine)[:, list(shown)] * [metric.sign for metric in metrics]
+        with np.errstate(over="ignore"):
+            return np.column_stack([metric.natural(compared[:, k]) for k, metric in enumerate(metrics)])
+
+    frame = judged([(a, b) for a in (low[0], high[0]) for b in (low[1], high[1])])
+    worst = frame.min(axis=0) - np.ptp(frame, axis=0)  # beyond the picture
+    corners = _corners(judged(points).tolist(), (1.0, 1.0), worst.tolist())
+    line = drawn(corners)
+    inside = np.flatnonzero(((line >= low) & (line <= high)).all(axis=1))
+    if not len(inside):
+        return np.empty((0, 2)), np.empty((0, 2))
+    ends = [
+        _crossing(line[a], line[b], low, high) for a, b in ((inside[0], inside[0] - 1), (inside[-1], inside[-1] + 1))
+    ]
+    there = np.vstack([ends[0], line[inside[0] : inside[-1] + 1].clip(low, high), ends[1]])
+    behind = _within(drawn(np.vstack([corners, worst, corners[:1]])), low, high)
+    return there, behind
+
+
+def _crossing(inside: FloatArray, outside: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return where the way from a point in a frame to one outside crosses it."""
+    step = outside - inside
+    room = np.where(step > 0.0, high - inside, low - inside)
+    share = np.divide(room, step, out=np.full(len(step), np.inf), where=step != 0.0).min()
+    return inside + min(share, 1.0) * step
+
+
+def _within(polygon: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return what of a polygon lies within a frame, side by side (Sutherland and Hodgman)."""
+    for column, limit, sign in ((0, low[0], 1.0), (0, high[0], -1.0), (1, low[1], 1.0), (1, high[1], -1.0)):
+        kept: list[FloatArray] = []
+        for start, end in zip(np.roll(polygon, 1, axis=0), polygon, strict=True):
+            off, away = sign * (start[column] - limit), sign * (end[column] - limit)
+            if (off < 0.0) != (away < 0.0):
+                kept.append(start + (end - start) * (off / (off - away)))
+            if away >= 0.0:
+                kept.append(end)
+        polygon = np.array(kept).reshape(-1, 2)
+    return polygon
 
 
 def _listed(results: Result | Sequence[Result]) -> list[Result]:

@@ -127,8 +127,7 @@ def _plane(data: FrontData, title: str, notes: tuple[str, ...], unnamed: int | N
     for which, axis in zip("xy", data.axes, strict=True):
         _scale(axes, which, axis)
     if len(data.stairs):
-        corner = [axis.worst for axis in data.axes]
-        axes.fill(*np.vstack([data.stairs, corner]).T, color=SHADE, linewidth=0, zorder=0)
+        axes.fill(*data.behind.T, color=SHADE, linewidth=0, zorder=0)
         axes.plot(*data.stairs.T, color=BLUE, linewidth=1.3, zorder=4)
     first = data.boxes
     if crowd:
@@ -360,8 +359,9 @@ def _caption(data: FrontData, boxed: Sequence[bool]) -> str:
         )
     if any(_cut(data.axes, box) for box in data.boxes):
         said.append("Arrows: intervals that go on beyond the picture.")
-    if any(box.verdict == "front" for box in data.boxes):
+    if any(box.verdict == "front" for box in data.boxes) and (len(data.behind) or len(data.axes) == 1):
         both = "in both metrics" + (" shown" if data.hidden else "")
+        both = "by the trade-offs" if data.sums else both
         worse = f"worse {both} than an option of the front" if len(data.axes) == 2 else "worse than the best option"
         said.append(f"Grey area: {worse}.")
     return " ".join(said)

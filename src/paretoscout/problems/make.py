@@ -25,6 +25,7 @@ def gaussian(
     *,
     metrics: Sequence[str | Metric] | None = None,
     cost: Any = None,
+    tradeoffs: Any = None,
     name: str = "gaussian",
 ) -> Problem:
     """Make a problem from the true means of its arms; samples are normal around them.
@@ -37,6 +38,8 @@ def gaussian(
     directions: "max" (the default) or "min", one for all metrics or one per metric.
     metrics: names, or `Metric` objects.
     cost: what one sample of each arm costs, in any unit. None: all the same.
+    tradeoffs: what metrics are worth in units of others, such as ["1 ms <= 3 MB"], see docs/tradeoffs.md. None: nothing
+    is said.
 
     >>> gaussian([[3.0, 20], [5.0, 90]], sigma=[0.5, 4], names=["small", "large"], directions=["max", "min"])
     <Problem 'gaussian': 2 arms, 2 metrics>
@@ -52,6 +55,7 @@ def gaussian(
         contexts=contexts,
         noise="normal noise, sigma given",
         cost=cost,
+        tradeoffs=tradeoffs,
     )
 
 
@@ -64,6 +68,7 @@ def linear(
     *,
     metrics: Sequence[str | Metric] | None = None,
     cost: Any = None,
+    tradeoffs: Any = None,
     name: str = "linear",
 ) -> Problem:
     """Make a problem whose means are exactly linear in the arms' features: contexts (K, d) @ theta (d, L).
@@ -92,6 +97,7 @@ def linear(
         model="linear",
         noise="normal noise, sigma given",
         cost=cost,
+        tradeoffs=tradeoffs,
     )
 
 
@@ -146,6 +152,7 @@ def table(
     holes: str = "refuse",
     cost: str | None = None,
     sigma: str | None = None,
+    tradeoffs: Any = None,
     name: str = "table",
 ) -> Problem:
     """Make a problem from recorded measurements: a sample of an arm is one of its rows, drawn at random.
@@ -164,6 +171,7 @@ def table(
     sigma: without blocks, which noise scale is assumed. "each": each arm's own, the standard deviation of its rows. (It
     is 0 where they never vary. An arm with one row says nothing about noise, and gets the largest of the others.)
     "largest": the largest for all arms. "unknown": none; algorithms that need one refuse. None: "each".
+    tradeoffs: as in `gaussian`.
 
     >>> table({"model": ["a", "a", "b", "b"], "cost": [1, 2, 3, 4]}, arm="model", metrics={"cost": "min"})
     <Problem 'table': 2 arms, 1 metric>
@@ -180,7 +188,7 @@ def table(
     if block is not None:
         if contexts or cost is not None or sigma is not None:
             raise InvalidInput(f"contexts, cost and sigma of problem {name!r} must be left out where it has blocks")
-        return _with_blocks(columns, labels, columns.labels(block), metrics, target, holes, name)
+        return _with_blocks(columns, labels, columns.labels(block), metrics, target, holes, tradeoffs, name)
     values = np.column_stack([columns.numbers(metric.name) for metric in metrics])
     arms = tuple(dict.fromkeys(labels))
     position = {label: k for k, label in enumerate(arms)}
@@ -224,6 +232,7 @@ def table(
         cost=None if cost is None else of_arms(cost, "a cost"),
         noise=noise,
         drawn=True,
+        tradeoffs=tradeoffs,
     )
 
 
@@ -234,6 +243,7 @@ def _with_blocks(
     metrics: Sequence[Metric],
     target: str,
     holes: str,
+    tradeoffs: Any,
     name: str,
 ) -> Problem:
     """Return a problem in which every arm has one row for each block."""
@@ -268,6 +278,7 @@ def _with_blocks(
         arms=arms,
         metrics=tuple(metrics),
         blocks=Blocks(named, target),
+        tradeoffs=tradeoffs,
     )
 
 

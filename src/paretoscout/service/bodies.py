@@ -92,6 +92,10 @@ class StudyBody(Closed):
         list[Name] | Literal["rounds"] | None, Field(description="what every option is measured on, such as prompts")
     ] = None
     target: Literal["list", "population"] = "list"
+    tradeoffs: Annotated[
+        list[str] | list[list[FiniteFloat]] | None,
+        Field(description='what metrics are worth in units of others: "1 ms <= 3 MB"; or rows of weights'),
+    ] = None
 
 
 class AskBody(Closed):

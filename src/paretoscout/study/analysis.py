@@ -42,6 +42,7 @@ def analyze(
     seed: int = 0,
     block: str | None = None,
     target: str | None = None,
+    tradeoffs: Any = None,
 ) -> VerdictTable:
     """Return which options are proven to be on the front, which to be dominated, and by whom.
 
@@ -79,6 +80,7 @@ def analyze(
         time=time,
         block=block,
         target=target,
+        tradeoffs=tradeoffs,
         **how,
     )
     return told.verdicts()
@@ -156,6 +158,7 @@ def _study_of_blocks(
     *,
     delta: float = DELTA,
     goal: str | int = "practical",
+    tradeoffs: Any = None,
     **how: Any,
 ) -> Study:
     """Return a study that was told a table of options and blocks.
@@ -184,6 +187,7 @@ def _study_of_blocks(
         goal=goal,
         delta=delta,
         blocks=Blocks(named, target or ("list" if there.all() else "population"), passing=not nested),
+        tradeoffs=tradeoffs,
     )
     if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
         _check_repeats(columns, labels, blocks)

@@ -62,7 +62,7 @@ def few_carry(replica: Replica) -> tuple[Concern, ...]:
         if verdict == "undecided" or rival is None:
             continue
         both = on_blocks(replica, option, rival)
-        for position, metric in enumerate(asked.metrics):
+        for position, metric in enumerate(asked.judged_by):
             if _bounded(metric) or len(both.blocks) < FEWEST:
                 continue
             share, names = both.carried(position)

@@ -55,11 +55,11 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
     margins = {} if pair is None else {each.metric: each.value for each in pair.differences if each.value is not None}
     leads, paired = "", rival is not None and replica.blocks is not None
     if pair is not None:
-        named = zip(pair.differences, table.metrics, strict=True)
+        named = zip(pair.differences, table.judged_by, strict=True)
         leads = "; ".join(_lead(*each, interval=paired) for each in named)
     if rival is not None and paired:
         both = on_blocks(replica, arm, rival)
-        metric = next(place for place, each in enumerate(table.metrics) if each.name == hinge)
+        metric = next(place for place, each in enumerate(table.judged_by) if each.name == hinge)
         lasting = both.blocks and not replica.in_rounds
         most = f" ({', '.join(both.most(metric))} matter most to {hinge})" if lasting else ""
         leads += f"; on the {counted(len(both.blocks), 'round' if replica.in_rounds else 'block')} of both{most}"

@@ -156,7 +156,7 @@ def _for_guards(replica: Replica) -> dict[str, float]:
 
 
 def known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates, the noise scale and how far off the estimates may be; all (K, L), oriented and scaled."""
+    """Estimates, the noise scale and how far off the estimates may be; all (K, R), as algorithms compute."""
     L, units = len(replica.spec.metrics), replica.units
     n = replica.tally.n[replica.seated][:, :L]
     mean = np.where(n > 0, replica.tally.mean[replica.seated][:, :L], np.nan)
@@ -165,10 +165,11 @@ def known(replica: Replica) -> tuple[FloatArray, FloatArray, FloatArray]:
     )
     estimates = units.directed(np.where(n > 0, mean, overall))
     squares = replica.tally.squares[replica.seated][:, :L]
-    seen = _noise_seen(squares, (n - 1).clip(0), replica.session.kernels.pools_noise) / units.divisors
+    seen = units.spread(_noise_seen(squares, (n - 1).clip(0), replica.session.kernels.pools_noise))
     told = replica.session.setup.sigma
     sigma = seen if told is None else np.where(np.isnan(told), seen, told)
     between = estimates.std(axis=0)
+    n = units.fewest(n)
     spread = np.where(n > 0, sigma / np.sqrt(np.maximum(n, 1)), between)
     return estimates, np.ascontiguousarray(sigma), spread
 

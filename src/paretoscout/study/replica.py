@@ -55,7 +55,7 @@ from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span
 from ..start import setup_of
-from ..statement import Metric, Statement
+from ..statement import Metric, Statement, margins
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
@@ -384,8 +384,8 @@ class Replica:
 
     def _eps(self, metrics: Sequence[Metric]) -> FloatArray:
         """The eps of metrics, as algorithms compute."""
-        eps: FloatArray = np.array([metric.tolerance for metric in metrics]) / self.units.divisors
-        return eps
+        eps: FloatArray = np.array([metric.tolerance for metric in metrics])
+        return margins(self.spec.asked.weights, eps) / self.units.ones
 
     def _judged(self, metrics: Sequence[Metric], judged: Judgement) -> VerdictTable:
         """Return the practical verdicts that were made with the eps of these metrics."""
@@ -399,11 +399,11 @@ class Replica:
         """In rounds, say of options that are the same by how much they differ at most: eps, or as their pair shows."""
         if not self.in_rounds or "same" not in table.verdicts:
             return table
-        apart = np.tile(eps * self.units.divisors, (len(table.arms), 1))
+        apart = np.tile(eps * self.units.ones, (len(table.arms), 1))
         for k, (verdict, rival) in enumerate(zip(table.verdicts, table.rivals, strict=True)):
             if verdict == "same" and rival is not None:
                 found = self.session.compared(int(self.places[k]), int(self.places[table.place[rival]]))
-                most = np.maximum(np.abs(found.low), np.abs(found.high)) * self.units.divisors
+                most = np.maximum(np.abs(found.low), np.abs(found.high)) * self.units.ones
                 apart[k] = np.minimum(apart[k], most)
         return replace(table, apart=apart)
 
@@ -431,7 +431,7 @@ class Replica:
         """What practical verdicts rest on, as `judge` takes it."""
         places, L = self.places, len(self.spec.metrics)
         said, censored = among(self.session.verdicts(), places), self._censored()
-        n = self.tally.n[self.there][:, :L]
+        n = self.units.fewest(self.tally.n[self.there][:, :L])
         if censored is not None:  # where only one bound was told, values are at least so good, whatever the noise
             one = censored & (n > 0) & (self.tally.squares[self.there][:, :L] == 0.0)
             means = self.units.directed(self.tally.mean[self.there][:, :L])
@@ -443,7 +443,8 @@ class Replica:
                 known = np.where(censored[:, None, :], -np.inf, known)
             still = None
             if self.in_rounds:  # without an eps a tie is never proven, unless the number is certain
-                still = (n > 1) & (self.tally.squares[self.there][:, :L] == 0.0) & ~certain & (eps == 0.0)
+                constant = self.units.whole(self.tally.squares[self.there][:, :L] == 0.0)
+                still = (n > 1) & constant & ~certain & (eps == 0.0)
             return {"said": said, "eps": eps, "certain": certain, "censored": censored, "apart": known, "still": still}
         return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n}
 
@@ -482,6 +483,12 @@ class Replica:
         L = len(self.spec.metrics)
         n, mean = self.tally.n[there][:, :L], self.tally.mean[there][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
+        if self.units.weights is not None and self.blocks is None:  # of sums alone it is known with their noise
+            certain = (
+                (n > 0) & (self.tally.squares[there][:, :L] == 0.0) & [metric.exact for metric in self.spec.metrics]
+            )
+            centres, widths = np.where(certain, mean, table.centres), np.where(certain, 0.0, table.widths)
+            table = replace(table, centres=centres, widths=widths)
         if self.in_rounds:
             table = self._with_open_round(replace(table, widths=self._widths()))
         elif self.blocks is not None:  # means over other blocks cannot be compared
@@ -1117,8 +1124,10 @@ class Replica:
     def _for_session(self, values: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Outcomes (n, L) as the algorithm takes them, and which of them are there."""
         metrics = values[:, : len(self.spec.metrics)]
-        observed = ~np.isnan(metrics)
-        return np.where(observed, self.units.oriented(metrics), 0.0), observed
+        there = ~np.isnan(metrics)
+        observed = self.units.whole(there)
+        compared = np.where(there, self.units.compared(metrics), 0.0)
+        return np.where(observed, self.units.directed(compared), 0.0), observed
 
     # Arms
 
@@ -1211,7 +1220,7 @@ class Replica:
 
     def _feed_blocks(self, before: Any, places: IntArray) -> None:
         """Hand to the algorithm what it was told before it was started again."""
-        L = len(self.spec.metrics)
+        R = self.session.setup.n_metrics
         for block in range(len(self.rounds)):
             for arm, place in enumerate(places.tolist()):
                 if not np.isnan(before.outcomes[block, place, 0]):
@@ -1220,7 +1229,7 @@ class Replica:
             n = int(before.visited[place])
             if n:
                 rows = np.ascontiguousarray(before.outcomes[:n, place])
-                self.session.add_many(np.full(n, self.place[arm]), rows, np.ones((n, L), np.bool_))
+                self.session.add_many(np.full(n, self.place[arm]), rows, np.ones((n, R), np.bool_))
         self.session.judge_again()
 
     def _reopen(self, before: Session, places: IntArray) -> None:

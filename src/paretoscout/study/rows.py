@@ -52,6 +52,8 @@ class Rows:
                 raise UnknownName(f"metric in {where}:", name, self.columns)
         plain = {name: value.value if isinstance(value, Below) else value for name, value in values.items()}
         below = [name for name in self.columns if isinstance(values.get(name), Below)]
+        if below and self.spec.asked.tradeoffs is not None:
+            raise InvalidInput(f"{below[0]!r} in {where} must be a number where there are tradeoffs, got Below")
         for metric in self.spec.metrics:  # an algorithm takes a bound for a value; practical verdicts see to that
             if metric.name in below and (metric.direction == "max" or not self.spec.practical):
                 raise InvalidInput(

@@ -156,6 +156,8 @@ class StudySpec:
     def text(self) -> str:
         """Return it as text for the storage."""
         asked = {name: _plain(value) for name, value in vars(self.asked).items() if name != "of"}
+        if asked["tradeoffs"] is None:
+            del asked["tradeoffs"]  # earlier versions read it
         asked["sigma"] = _plain(np.where(np.isnan(self.asked.sigma), None, self.asked.sigma))  # type: ignore[call-overload]
         rest = {name: value for name, value in vars(self).items() if name != "asked"}
         return json.dumps({"format": FORMAT, "asked": asked, **rest}, allow_nan=False, default=asdict)
@@ -200,6 +202,8 @@ def _read(cls: type[StudySpec], values: dict[str, Any]) -> StudySpec:
     for name in ("contexts", "cost"):
         if asked.get(name) is not None:
             asked[name] = np.array(asked[name], float)
+    if asked.get("tradeoffs") and not isinstance(asked["tradeoffs"][0], str):
+        asked["tradeoffs"] = np.array(asked["tradeoffs"], float)
     if asked.get("blocks") is not None:
         asked["blocks"] = Blocks(**{**asked["blocks"], "names": tuple(asked["blocks"]["names"])})
     values["asked"] = Statement(**asked)
@@ -225,7 +229,7 @@ def stated(
 ) -> tuple[Statement, tuple[Guard, ...], tuple[float | None, ...]]:
     """Return the statement of a study, its guards, and the noise scale of what only these look at.
 
-    more: model, theta_max, goal, delta and budget of the statement.
+    more: model, theta_max, goal, delta, budget, blocks and tradeoffs of the statement.
     """
     objectives, limits = metrics_of(metrics), guards_of(guards)
     L = len(objectives)

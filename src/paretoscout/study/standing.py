@@ -73,7 +73,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two options compared: by how much `rival` is better than `option`, in each metric."""
+    """Two options compared: by how much `rival` is better than `option` in each metric, or sum of trade-offs."""
 
     option: str
     rival: str
@@ -184,8 +184,15 @@ class Standing:
         """Return by how much `rival` is better than `option`, at the threshold that verdicts on them use."""
         self._check(option, rival)
         compared = self._session.compared(self._place[option], self._place[rival])
-        lead, low, high = (end * self._units.divisors for end in (compared.lead, compared.low, compared.high))
-        return Pair(option, rival, _differences(self.table.metrics, lead, low, high), compared.own)
+        lead, low, high = (end * self._units.ones for end in (compared.lead, compared.low, compared.high))
+        return Pair(option, rival, _differences(self.table.judged_by, lead, low, high), compared.own)
+
+    def by_metric(self, option: str, rival: str) -> tuple[Difference, ...]:
+        """Return by how much `rival` is better than `option` in each metric, whatever options are judged by."""
+        self._check(option, rival)
+        compared, leads = self._session.compared(self._place[option], self._place[rival]), self._units.leads
+        low, high = leads(compared.low, compared.high), leads(compared.high, compared.low)
+        return _differences(self.table.metrics, leads(compared.lead, compared.lead), low, high)
 
     def against(self, reference: str) -> dict[str, tuple[Change, ...]]:
         """Return how every other option differs from one of them, such as the present one, in each metric."""
@@ -194,7 +201,7 @@ class Standing:
         return {
             option: tuple(
                 _change(metric, each, present[metric.name])
-                for metric, each in zip(self.table.metrics, self.pair(reference, option).differences, strict=True)
+                for metric, each in zip(self.table.metrics, self.by_metric(reference, option), strict=True)
             )
             for option in self.options
             if option != reference

@@ -99,6 +99,8 @@ class Study:
         these. See `ask_round`.
     target: with blocks, what the answer is about. "list": these blocks, each measured once. "population": all there
         could be, of which these were drawn at random.
+    tradeoffs: what metrics are worth in units of others: ["1 ms <= 3 MB"]. Or weights of the metrics, a row for each
+        sum by which options are judged; larger is better in all. See docs/tradeoffs.md. None: nothing is said.
     clock: returns the time in seconds, for tests. None: the clock of the storage.
     worker: who asks and tells here, kept with each event. None: the name of the machine and the number of the process.
 
@@ -135,6 +137,7 @@ class Study:
         title: str = "",
         blocks: Any = None,
         target: str = "list",
+        tradeoffs: Any = None,
         clock: Callable[[], float] | None = None,
         worker: str | None = None,
     ) -> None:
@@ -164,6 +167,7 @@ class Study:
                 delta=delta,
                 budget=budget,
                 blocks=_blocks(blocks, target),
+                tradeoffs=tradeoffs,
             )
             spec = make_spec(
                 asked,
