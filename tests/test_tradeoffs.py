@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,25 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from matplotlib.path import Path as MplPath
 from scipy.optimize import linprog
 
 import paretoscout as ps
 from paretoscout.algorithms.registry import resolve
+from paretoscout.bench import Plan, source_of
+from paretoscout.bench.options import Option
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, NotSupported
+from paretoscout.guarantee import Guarantee
 from paretoscout.kernels.arrays import FloatArray
+from paretoscout.plots.data import front_data
+from paretoscout.service import bodies
 from paretoscout.session import Session
 from paretoscout.start import setup_of
 from paretoscout.statement import Statement
+from paretoscout.study.described import read
 from paretoscout.study.standing import schema
+from paretoscout.verdicts import VerdictTable
 
 TIME, SIZE = ps.Metric("time", "min", eps=1, unit="ms"), ps.Metric("size", "min", eps=2, unit="MB")
 #: One millisecond is worth at most three megabytes: the second beats all others, the last of them by 9 ms and -42 MB.
@@ -317,3 +326,60 @@ def test_failures_stay_below_delta_where_noise_goes_together() -> None:
     result = ps.simulate(problem, delta=0.1, replicates=200, seed=1)
     assert (~result.success).sum() <= 34
     np.testing.assert_allclose(result.sigma, [[5.0, 2.0]] * 2)
+
+
+def test_a_server_takes_trade_offs(tmp_path: Path) -> None:
+    described = {
+        "arms": ["a", "b"],
+        "metrics": {"time": {"direction": "min", "eps": 1, "unit": "ms"}, "size": {"direction": "min", "eps": 2}},
+        "tradeoffs": ["1 ms <= 3 size"],
+    }
+    body = bodies.StudyBody.model_validate({"name": "x", **described}).model_dump(exclude_unset=True)
+    assert body["tradeoffs"] == described["tradeoffs"]
+    file = tmp_path / "x.yaml"
+    file.write_text(json.dumps(described))  # which is YAML, too
+    study = ps.Study(**read(file), storage="memory")
+    assert study.spec.asked.tradeoffs == ("1 ms <= 3 size",)
+
+
+def test_a_bench_takes_trade_offs() -> None:
+    option, sources = Option("a", "true"), [source_of(text, {"time": "2%"}) for text in ("time", "size@x")]
+    plan = Plan((option, Option("b", "false")), tuple(sources), tradeoffs=("1% time <= 3% size",))
+    assert plan.name() != replace(plan, tradeoffs=()).name()
+    assert len(plan.study("memory").spec.asked.judged_by) == 2
+    with pytest.raises(InvalidInput, match="without rss"):
+        Plan((option,), (source_of("rss", {}),), tradeoffs=("1% time <= 3% rss",))
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_a_picture_shows_what_is_behind_the_front(linear: bool) -> None:
+    """An option is behind the front as drawn if one of the front is ahead of it in every sum."""
+    eps = (1, 2) if linear else ("1%", "1%")
+    metrics = [ps.Metric("time", "min", eps=eps[0]), ps.Metric("size", "max", eps=eps[1])]
+    tradeoffs = ["1 time <= 3 size", "1 time >= 0.5 size"] if linear else ["1% time <= 3% size"]
+    means = np.array([[10.0, 50.0], [20.0, 80.0], [16.0, 52.0], [30.0, 81.0], [9.0, 30.0]])
+    asked = stated(metrics, tradeoffs)
+    front = ps.geometry.pareto_front(asked.units.oriented(means))
+    table = VerdictTable(
+        arms=tuple("abcde"),
+        metrics=tuple(metrics),
+        verdicts=tuple("front" if each else "dominated" for each in front),
+        rivals=(None,) * 5,
+        centres=asked.units.compared(means),
+        widths=np.full((5, 2), 0.01),
+        counts=np.ones(5, np.int64),
+        guarantee=Guarantee("front", 0.95, (), ()),
+        weights=asked.weights,
+    )
+    for x, y in (("time", "size"), ("size", "time")):
+        data = front_data(table, x, y)
+        behind = MplPath(data.behind)
+        ends = np.array([[axis.low, axis.high] for axis in data.axes])
+        assert (data.stairs >= ends[:, 0] - 1e-9).all()
+        assert (data.stairs <= ends[:, 1] + 1e-9).all()
+        rng = np.random.default_rng(0)
+        for point in rng.uniform(ends[:, 0], ends[:, 1], (200, 2)):
+            mean = point if x == "time" else point[::-1]
+            leads = asked.units.oriented(means[front]) - asked.units.oriented(mean)
+            if np.abs(leads).min() > 0.05:
+                assert behind.contains_point((point[0], point[1])) == (leads > 0).all(axis=1).any()

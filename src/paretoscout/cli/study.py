@@ -201,7 +201,7 @@ def _cost(texts: Sequence[str], arms: Any) -> Any:
 
 def _about(study: Study) -> list[str]:
     """What was made, in words."""
-    from ..guarantee import difference
+    from ..guarantee import difference, judged
     from ..study.blocks import SHORT_LIST
 
     spec = study.spec
@@ -226,6 +226,7 @@ def _about(study: Study) -> list[str]:
         small = difference(metric.tolerance, metric)
         ratios = "; geometric means are compared" if metric.relative else ""
         lines.append(f"  {metric.name}: {better} is better; up to {small} does not matter{ratios}; {known}")
+    lines += [f"  {said}" for said in judged(spec.asked)]
     lines += [f"  guard: {spec.limit(guard)}" for guard in spec.guards]
     if spec.features:
         lines.append(f"  contexts: {', '.join(spec.features)}")
