@@ -80,7 +80,10 @@ def plain(block: str) -> bool:
     "document",
     [
         ROOT / "README.md",
-        *(ROOT / "docs" / name for name in ("studies.md", "bench.md", "growth.md", "blocks.md", "sweeps.md", "tradeoffs.md")),
+        *(
+            ROOT / "docs" / name
+            for name in ("studies.md", "bench.md", "growth.md", "blocks.md", "sweeps.md", "tradeoffs.md")
+        ),
         *(
             page
             for page in PAGES
