@@ -170,6 +170,18 @@ def test_a_page_of_a_study_shows_what_happened_since(client: TestClient, place: 
     wait_for("the page to follow", lambda: last in client.get("/studies/models", headers=HTML).text)
 
 
+def test_a_study_that_was_deleted_and_made_again_is_shown_anew(client: TestClient) -> None:
+    for _ in range(2):
+        page = client.get("/studies/models", headers=HTML).text + client.get("/", headers=HTML).text
+    assert "small" in page
+    client.delete("/v1/studies/models")
+    client.post("/v1/studies", json={"name": "models", "title": "Again?", "arms": ["x", "y"], "metrics": {"ms": "min"}})
+    for address in ("/studies/models", "/"):
+        page = client.get(address, headers=HTML).text
+        assert "Again?" in page
+        assert "2 options, 1 metric" in page or address == "/"
+
+
 @BOTH
 def test_the_list_tells_when_it_is_old(client: TestClient, place: str, tokens: Tokens) -> None:
     def number(**headers: str) -> str:

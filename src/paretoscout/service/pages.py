@@ -51,6 +51,7 @@ FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}  # the addres
 
 @dataclass
 class _Seen:
+    log: str = ""
     view: View | None = None
     made: float = 0.0  # when
     took: float = 0.0
@@ -68,20 +69,22 @@ class Views:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
-        self._rows: dict[str, tuple[int, Row]] = {}
+        self._rows: dict[str, tuple[Listed, Row]] = {}
         self._list = _Seen()
 
     async def of(self, name: str, present: bool = False) -> View:
         """Return the view of a study after its last event or, for whoever need not wait, a moment before."""
-        last = await run_in_threadpool(self.service.storage.last, name)
+        head = await run_in_threadpool(self.service.storage.head, name)
         seen = self._seen.setdefault(name, _Seen())
+        if seen.log != head.log:  # it was deleted and made again
+            seen = self._seen[name] = _Seen(head.log)
         self._seen.move_to_end(name)
         while len(self._seen) > KEPT_VIEWS:
             self._seen.popitem(last=False)
         if seen.view is not None and not present and (seen.lock.locked() or seen.rests > 0):
             return seen.view
         async with seen.lock:
-            if seen.view is not None and seen.view.event >= last and time.monotonic() - seen.made < OLD_SECONDS:
+            if seen.view is not None and seen.view.event >= head.last and time.monotonic() - seen.made < OLD_SECONDS:
                 return seen.view
             await asyncio.sleep(seen.rests)
             began = time.monotonic()
@@ -107,7 +110,7 @@ class Views:
     def _row(self, each: Listed, look: bool) -> Row:
         link = address(each.name)
         known = self._rows.get(each.name)
-        if known is not None and (known[0] == each.last or not look):
+        if known is not None and (known[0] == each or not look):
             return known[1]
         if not isinstance(each.spec, str):
             return unreadable(each.name, str(each.spec))
@@ -121,7 +124,7 @@ class Views:
         seen = self._seen.get(each.name)
         if seen is not None and seen.view is not None and time.monotonic() - seen.made < OLD_SECONDS:
             view = replace(view, remaining=seen.view.remaining)  # to find out what remains takes long
-        self._rows[each.name] = each.last, row_of(view, link)
+        self._rows[each.name] = each, row_of(view, link)
         return self._rows[each.name][1]
 
 
