@@ -42,7 +42,8 @@ mean. Failures come with an exact 95% interval of their rate. µs is the cost of
 beyond delta for sure. Fixed-budget and regret-only algorithms had as many samples as scout needed (median), and promise nothing.
 Algorithms that find one best option run on problems with one metric, where scout finds the best one too. An algorithm without an entry
 for samples had no answer in its time: its failures then count the runs that were begun. A run ends without an answer after
-3,000,000 samples. Regret is in units of eps where a problem has its own eps.
+3,000,000 samples. Regret is in units of eps where a problem has its own eps. All of it is one [sweep](sweeps.md); seconds are those of
+the processor.
 
 """
 
