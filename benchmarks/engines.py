@@ -30,7 +30,7 @@ from paretoscout.shown import markdown_table
 
 WORKERS, REPLICATES = 2, 300
 PROBLEMS = ["s5", "four-arms"]
-ALGORITHMS = ["scout", "multi-pfi", "ege"]
+ALGORITHMS = ["scout", "multi-pfi", "ape"]
 GRID = {"eps": [0.05, 0.1], "scout.regret_weight": [0.0, 0.5]}
 #: How each is started; whether a worker is killed in the middle.
 ENGINES = (

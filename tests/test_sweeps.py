@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import psutil
 import pytest
 from click.testing import CliRunner
 from conftest import wait_for
@@ -110,14 +112,17 @@ ps.sweep("s5", ["scout", "uniform"], grid={"eps": [0.1, 0.2]}, replicates=4000, 
 
 @pytest.mark.parametrize("engine", ["threads", "processes:2"])
 def test_a_sweep_that_is_killed_goes_on(engine: str, tmp_path: Path) -> None:
-    """Killed at once, with its processes; what is in the folder is whole, and nothing of it is run again."""
+    """Killed at once, which its processes notice; what is in the folder is whole, and nothing of it is run again."""
     rows = tmp_path / "rows"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(rows), engine], start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(rows), engine])
     try:
         wait_for("the first rows", lambda: process.poll() is not None or list(rows.glob("*.parquet")))
+        children = psutil.Process(process.pid).children(recursive=True)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()
+    assert bool(children) == (engine == "processes:2")
+    wait_for("the end of its processes", lambda: not any(child.is_running() for child in children))
     parts = {path: path.stat().st_mtime_ns for path in rows.glob("*.parquet")}
     assert parts
     done = ps.sweep("s5", ["scout", "uniform"], grid={"eps": [0.1, 0.2]}, replicates=40, out=rows)
@@ -228,6 +233,60 @@ def test_one_sweep_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
         pass
 
 
+def test_a_sweep_that_was_killed_before_its_first_row_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / store.LOCK).write_bytes(b"")
+    (tmp_path / "rows" / f".{store.HEAD}{store.UNFINISHED}").write_bytes(b"{")
+    assert small(tmp_path / "rows", replicates=1).complete
+
+
+def test_a_folder_that_another_sweep_took_meanwhile(tmp_path: Path) -> None:
+    """Both found it empty; what the first one wrote is seen by the second."""
+    first, second = Folder(tmp_path / "rows"), Folder(tmp_path / "rows")
+    cells = cells_of("s5", "scout", {})
+    with first.writing(cells):
+        first.append(cells[0], [{"replicate": 3, "seconds": 0.0}])
+    with second.writing(cells):
+        assert second.numbers(cells[0]) == {3}
+    with pytest.raises(InvalidInput, match="choose another folder"), second.writing([Counted()]):
+        pass
+
+
+def test_a_disk_that_is_full_is_said_and_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    small(tmp_path / "rows", replicates=1)
+    before = sorted(path.name for path in (tmp_path / "rows").iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"No space left on device: '.*parquet'"):
+            small(tmp_path / "rows", replicates=2)
+    assert sorted(path.name for path in (tmp_path / "rows").iterdir()) == before
+    assert small(tmp_path / "rows", replicates=2).complete
+
+
+def test_settings_of_any_kind_stand_in_the_grid(tmp_path: Path) -> None:
+    problem = ps.problems.linear(np.eye(3), [[1, 0], [0, 1], [0, 0]], 0.1).replace(name="linear")
+    grid = {"scout.misfit": [0.1, (0.1, 0.2)], "eps": [0.1, (0.1, 0.2)]}
+    done = ps.sweep(problem, "scout:model=robust", grid=grid, replicates=1, out=tmp_path / "rows")
+    assert done.complete
+    assert {line.point["scout.misfit"] for line in done.lines} == {0.1, "[0.1, 0.2]"}
+
+
+def test_an_algorithm_that_breaks_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(number: int, _: Report) -> Any:
+        return {"value": 1 // (number - 5), "ended": "answer", "seconds": 0.0}
+
+    monkeypatch.setattr(Counted, "start", lambda _: broken)
+    schedule._ready.clear()
+    kept = Memory()
+    with opened("threads:1") as engine, pytest.raises(ZeroDivisionError) as caught:
+        list(play([(Counted(), Plan(40))], kept, engine, Progress(False, 1, "")))
+    schedule._ready.clear()
+    assert caught.value.__notes__ == ["in replicate 5 of {'what': 'counted'}"]
+
+
 # Cells of one's own
 
 
@@ -288,6 +347,14 @@ def test_workers_that_always_die_end_a_sweep(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(EngineUnavailable, match="workers died 3 times while they played replicates 0 to 1 of"):
         list(play([(Counted(), Plan(4))], Memory(), engine, Progress(False, 1, "")))
     engine.close()
+
+
+def test_nobody_waits_for_ever_for_one_who_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(schedule, "COMPILING_SECONDS", 0.2)
+    cell = Counted(slow=(99,))
+    with schedule._first_to_compile(cell.code):
+        assert [row["value"] for row in work(cell, [0, 1], 9.0, 9.0).rows] == [0, 1]
 
 
 def test_workers_with_other_code_are_refused() -> None:
@@ -423,19 +490,74 @@ def test_a_dask_cluster_gives_the_same_rows_also_when_a_worker_is_killed(on_thre
         killer.join()
         assert numbers_of(done) == numbers_of(on_threads)
 
+        lost = Lost(str(tmp_path / "lost"))
         study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
-        standing = study.run(measured, engine=address)
-        assert standing.front == ("c",)
+        assert study.run(lost, engine=address).front == ("c",)
+        assert Path(lost.file).exists()
+        assert study.standing().counts["lapsed"] == 0, "the scheduler had it made again"
 
 
 def measured(arm: str) -> dict[str, float]:
     return {"x": {"a": 0.0, "b": 0.5, "c": 1.0}[arm]}
 
 
+@dataclass(frozen=True)
+class Lost:
+    """Measures noise, slowly where it is bad; the first measurement of one option ends its process."""
+
+    file: str
+
+    def __call__(self, arm: str) -> dict[str, float]:
+        if arm == "b" and not Path(self.file).exists():
+            Path(self.file).write_text("died")
+            os.kill(os.getpid(), signal.SIGKILL)
+        noise = float(np.random.default_rng().normal(0.0, 0.1))
+        time.sleep(0.0 if noise > 0.0 else 0.02)
+        return {"x": measured(arm)["x"] + noise}
+
+
+def run_on_processes(study: Any, folder: Path) -> None:
+    """Run it; outcomes come in any order, and measurements are lost."""
+    told: list[int] = []
+    lost = Lost(str(folder / "lost"))
+    standing = study.run(lost, engine="processes:2", callback=lambda _, trial, __: told.append(trial.number))
+    assert Path(lost.file).exists()
+    assert standing.done
+    assert standing.front == ("c",)
+    heard = study.asked_and_told().values()
+    failed = sum(each.failed for each in heard)
+    assert 1 <= failed <= 2, "the one that died, and another one that was under way in the same pool"
+    assert len(told) == len(set(told)) == sum(each.told for each in heard)
+    assert sum(each.asked for each in heard) == len(told) + failed
+    assert not any(each.open for each in heard)
+
+
+def test_measurements_in_processes_of_which_one_dies(postgres: str, tmp_path: Path) -> None:
+    """Whoever follows the log afterwards, event by event, takes the same decisions: outcomes count in the order of asking."""
+    study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage=postgres, name="lost")
+    run_on_processes(study, tmp_path)
+    assert ps.Study.load("lost", postgres).standing().as_dict() == study.standing().as_dict()
+
+
 @pytest.mark.long
-def test_a_ray_cluster_gives_the_same_rows_also_when_a_worker_is_killed(on_threads: ps.Sweep, tmp_path: Path) -> None:
+def test_measurements_in_processes_for_a_study_on_a_server(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi", reason="the extra serve is not installed")
+    from servers import Clients, served
+
+    clients = Clients()
+    with served(f"sqlite:///{tmp_path / 'service.db'}") as server:
+        study = clients.connect(server.url).create("lost", ["a", "b", "c"], {"x": "max"}, sigma=0.1)
+        run_on_processes(study, tmp_path)
+        clients.close()
+
+
+@pytest.mark.long
+def test_a_ray_cluster_gives_the_same_rows_also_when_a_worker_is_killed(
+    on_threads: ps.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A real Ray on this machine; one of its two workers is killed as soon as rows are there."""
     pytest.importorskip("ray")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # workers import `measured`
     from benchmarks.engines import kill_one
 
     rows, killed, over = tmp_path / "rows", list[int](), threading.Event()
@@ -450,11 +572,6 @@ def test_a_ray_cluster_gives_the_same_rows_also_when_a_worker_is_killed(on_threa
     assert study.run(measured, engine="ray:2").front == ("c",)
 
 
-def test_measurements_of_a_study_in_processes() -> None:
-    study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
-    assert study.run(measured, engine="processes:2").front == ("c",)
-
-
 def dies(arm: str) -> dict[str, float]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -465,6 +582,6 @@ def test_measurements_whose_workers_always_die_end_a_run(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(loop, "MOST_LOST", 2)
     study = ps.Study(["a", "b"], {"x": "max"}, sigma=0.1, storage="memory")
-    with pytest.raises(EngineUnavailable, match="measurements were lost"):
+    with pytest.raises(EngineUnavailable, match="nothing but lost measurements"):
         study.run(dies, engine="processes:1")
     assert not study.standing().open

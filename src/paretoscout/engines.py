@@ -8,6 +8,7 @@ given and returns travels, so it must be picklable, except to threads.
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import re
@@ -191,7 +192,11 @@ class Ray(Engine):
         if not self.joined:
             where: dict[str, Any] = {"num_cpus": workers or cores(), "include_dashboard": False}
             try:
-                ray.init(**({"address": f"ray://{address}"} if address else where), log_to_driver=False)
+                ray.init(
+                    **({"address": f"ray://{address}"} if address else where),
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
             except (ConnectionError, RuntimeError) as problem:
                 raise EngineUnavailable(f"no Ray cluster answers at {address}: {problem}") from None
 

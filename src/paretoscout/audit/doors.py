@@ -330,6 +330,7 @@ class Crew:
     lease: float = 1e6
     give_up: float | None = None
     fails: bool = False  # bad outcomes fail: normal ones those below -1 deviation, bounded ones half of the zeros
+    together: bool = False  # one that fails takes all along that are under way, and time says nothing of the outcome
     silent: bool = False  # zeros are never told, and a fifth of the ones comes too late: it counts as 0 at give_up
     how: Mapping[str, Any] = field(default_factory=dict)  # further settings of the study
 
@@ -342,6 +343,8 @@ class Crew:
         drawn = options.draw(arm, rng)
         speed = float(drawn[0] if self.fast == "good" else -drawn[0])
         seconds = math.exp(-speed) if speed > 0.0 else SLOW - speed
+        if self.together:
+            seconds = float(rng.exponential())
         failed = self.fails and drawn[0] < -1.0
         drawn[0] -= self._mean_of_heard()
         return None if failed else options.told_as(options.values(arm, drawn)), seconds, True
@@ -392,7 +395,9 @@ def worked(options: Options, crew: Crew, number: int, delta: float) -> Played:
             heapq.heappush(busy, (clock.now + seconds, trial.number, (values, told)))
         clock.now, ready, (values, told) = heapq.heappop(busy)
         if values is None:
-            study.fail(ready)
+            for lost in (ready, *(number for _, number, _ in busy if crew.together)):
+                study.fail(lost)
+            busy = [] if crew.together else busy
         elif told:
             study.tell(ready, values)
     return Played(options.wrong(study.verdicts()), study.done, asked)
@@ -598,6 +603,9 @@ def worker_cases() -> Iterator[DoorCase]:
             yield DoorCase(f"{head}, {SIGMA}, {_crew(16, fast)}, bad ones fail", play)
             play = partial(worked, make(BOUNDS, uneven), Crew(64, fast, fails=True))
             yield DoorCase(f"{head}, {BOUNDS}, {_crew(64, fast)}, half of the bad ones fail", play)
+        for told, uneven in ((SIGMA, True), (NOTHING, False)):
+            play = partial(worked, make(told, uneven), Crew(8, fails=True, together=True))
+            yield DoorCase(f"{what}, {told}, {differ(uneven)}, 8 workers on an engine, bad ones end all of them", play)
         silent = Crew(64, lease=1.0, give_up=1.0, silent=True)
         play = partial(worked, make(BOUNDS, False), silent)
         yield DoorCase(f"{what}, {BOUNDS}, {differ(False)}, 64 workers, silence is an outcome", play)

@@ -21,7 +21,7 @@ Measure = Callable[..., Mapping[str, Any]]
 Callback = Callable[["Study", Trial, Mapping[str, Any]], None]
 #: What `Study.run` takes.
 LOOPING = ("workers", "trials", "timeout", "callback", "catch", "engine")
-#: A run ends when so many measurements in a row were lost because their workers died.
+#: A run ends when workers died so many times in a row, and nothing was measured meanwhile.
 MOST_LOST = 10
 
 
@@ -58,11 +58,11 @@ def run(
                     may_begin = most is None or begun < most
                 if not busy:
                     return study.standing()
-                for done in wait(busy, return_when=FIRST_COMPLETED).done:
-                    told = _take(study, busy.pop(done), done, pool, callback, catch)
-                    lost = 0 if told else lost + 1
-                    if lost >= MOST_LOST:
-                        raise EngineUnavailable(f"the last {lost} measurements were lost: their workers died")
+                ended = wait(busy, return_when=FIRST_COMPLETED).done
+                told = [_take(study, busy.pop(done), done, pool, callback, catch) for done in ended]
+                lost = 0 if any(told) else lost + 1  # one process that dies takes all that are under way along
+                if lost >= MOST_LOST:
+                    raise EngineUnavailable(f"nothing but lost measurements, {lost} times in a row: their workers died")
         finally:
             for future, trial in busy.items():  # something went wrong: what is under way is asked again later
                 future.cancel()

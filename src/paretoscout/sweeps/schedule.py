@@ -6,6 +6,7 @@ import math
 import tempfile
 import threading
 import time
+import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -19,6 +20,7 @@ from ..errors import EngineUnavailable, InvalidInput, MissingExtra, NotSupported
 from ..shown import counted
 from ..simulation.progress import Progress, progress_bar
 from .cells import Cell, Plan, Play
+from .sources import FOLDER
 from .store import Row, Store
 
 #: A chunk ends after so many seconds, at the end of a replicate; what is left of it is handed out again.
@@ -31,6 +33,8 @@ AHEAD = 2
 TRIES = 3
 #: So many cells are kept ready by a worker; with many arms each takes memory.
 READY = 4
+#: So long one waits for another one of the same machine that compiles.
+COMPILING_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -305,7 +309,7 @@ def ready(cell: Cell) -> Play:
     """Return a cell that is ready to be played: it is compiled once, by one process of a machine at a time."""
     with _getting_ready:
         if cell.key not in _ready:
-            with _alone_on_this_machine(cell.code):
+            with _first_to_compile(cell.code):
                 _ready[cell.key] = cell.start()
             while len(_ready) > READY:
                 _ready.popitem(last=False)
@@ -314,11 +318,18 @@ def ready(cell: Cell) -> Play:
 
 
 @contextmanager
-def _alone_on_this_machine(what: str) -> Iterator[None]:
-    """Let others wait: what the first one compiles, they find."""
+def _first_to_compile(what: str) -> Iterator[None]:
+    """Let others wait: what the first one compiles, they find. It only saves work, so nobody waits for ever."""
+    place = zlib.crc32(str(FOLDER).encode())  # another copy of the package keeps what it compiles elsewhere
     with ExitStack() as held:
         with suppress(ImportError, OSError):  # not on every system; and the file may be somebody else's
-            from fcntl import LOCK_EX, flock
+            from fcntl import LOCK_EX, LOCK_NB, flock
 
-            flock(held.enter_context((Path(tempfile.gettempdir()) / f"paretoscout-{what}.lock").open("ab")), LOCK_EX)
+            file = Path(tempfile.gettempdir()) / f"paretoscout-{what}-{place:08x}.lock"
+            lock, until = held.enter_context(file.open("ab")), time.monotonic() + COMPILING_SECONDS
+            while time.monotonic() < until:
+                with suppress(BlockingIOError):
+                    flock(lock, LOCK_EX | LOCK_NB)
+                    break
+                time.sleep(0.05)
         yield
