@@ -16,7 +16,7 @@ LONG := audit site study_trust service_schema service_trust session_bytes diagno
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms pictures site clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms pictures notebooks site clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -72,6 +72,10 @@ examples: $(VENV)/installed-dev
 
 pictures: $(VENV)/installed-dev
 	$(BIN)/python tools/concept_pictures.py
+
+notebooks: $(VENV)/installed-dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[notebooks]'
+	$(BIN)/python tools/notebooks.py
 
 # Built from what is here, without a network: open out/site/index.html. A warning is an error.
 site: $(VENV)/installed-docs

@@ -23,6 +23,7 @@ extensions = [
     # ours, in docs/_site
     "docstrings",
     "generated",
+    "notebooks",
     "pages",
 ]
 exclude_patterns = ["_site", "**/.ipynb_checkpoints"]

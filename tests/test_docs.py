@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -29,6 +30,7 @@ SERVER = "http://127.0.0.1:8765"
 #: Folders of pages all of whose commands run.
 SHORT = ("tutorial", "how-to", "concepts", "coming-from", "research")
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 
 
@@ -56,6 +58,22 @@ def test_python_examples_run(document: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run_and_show_what_came_out(path: Path, tmp_path: Path) -> None:
+    """If what they show is old: `make notebooks`."""
+    assert path.stat().st_size < 300_000
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert {output["output_type"] for cell in cells for output in cell["outputs"]} <= {"stream", "execute_result"}
+    script = tmp_path / "notebook.py"
+    script.write_text("\n".join("".join(cell["source"]) for cell in cells))
+    run = [sys.executable, "-W", "error", script]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    printed = "".join("".join(output.get("text", "")) for cell in cells for output in cell["outputs"])
+    assert set(re.findall("[A-Za-z]+", done.stdout)) == set(re.findall("[A-Za-z]+", printed))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ LOOKS = {"front": "font-weight: 600", "same": "opacity: 0.85", "dominated": "opa
 #: Texts are on the left and may be broken, numbers are on the right and may not.
 TEXT, NUMBER = (
     f"vertical-align: top; padding: 0.25em 1.5em 0.25em 0; {how}"
-    for how in ("text-align: left; overflow-wrap: anywhere", "text-align: right; white-space: nowrap")
+    for how in ("text-align: left; overflow-wrap: break-word", "text-align: right; white-space: nowrap")
 )
 
 
