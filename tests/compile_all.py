@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+import conftest  # noqa: F401  as in all tests
 import numpy as np
 from test_every_algorithm import CONTENDERS, EASY, LINEAR, plan, suited
 

@@ -17,6 +17,9 @@ import pytest
 from hypothesis import settings
 from postgres_server import NoPostgres, PostgresServer
 
+#: What is tested is the compiled kernels, and not those that happen to be compiled by then.
+os.environ.setdefault("PARETOSCOUT_COMPILE", "first")
+
 settings.register_profile("paretoscout", deadline=None)
 settings.load_profile("paretoscout")
 

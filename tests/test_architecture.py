@@ -119,7 +119,7 @@ ALLOWED: dict[str, set[str]] = {
         "written",
     },
     "client": {"checks", "errors", "statement", "study"},
-    "service": {"__init__", "answer", "checks", "errors", "page", "shown", "storage", "study", "written"},
+    "service": {"__init__", "answer", "checks", "errors", "kernels", "page", "shown", "storage", "study", "written"},
     "planning": {
         "__init__",
         "algorithms",

@@ -16,6 +16,7 @@ from conftest import PATIENCE
 
 import paretoscout as ps
 from paretoscout.kernels import compile as compiler
+from paretoscout.kernels import uncompiled
 
 PACKAGE = Path(compiler.__file__).parent.parent
 
@@ -43,7 +44,7 @@ def copied_kernels(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (tmp_path / "toy" / "__init__.py").touch()
     (folder / "__init__.py").touch()
-    for name in ("compile.py", "drafts.py"):
+    for name in ("compile.py", "drafts.py", "uncompiled.py"):
         (folder / name).write_text((PACKAGE / "kernels" / name).read_text())
     (folder / "helper.py").write_text("from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 1\n")
     (folder / "caller.py").write_text(
@@ -296,3 +297,98 @@ def test_compiled_and_uncompiled_runs_agree_bit_for_bit(tmp_path: Path) -> None:
                     print(table.verdicts, *(hashlib.sha256(a.tobytes()).hexdigest() for a in arrays))
         """
     assert run(code, tmp_path) == run(code, tmp_path, NUMBA_DISABLE_JIT="1")
+
+
+FIRST_RUNS = """
+    import hashlib, sys, numpy as np, paretoscout as ps
+    from paretoscout.kernels import uncompiled
+    from paretoscout.simulation.watch import watch
+    may_wait, calls = uncompiled.Kernel._may_wait, {{}}
+    def so_many_times(kernel, arguments):
+        calls[kernel] = calls.get(kernel, 0) + 1
+        return calls[kernel] <= {times}
+    uncompiled.Kernel._may_wait = so_many_times
+    session = ps.Session("multi-pfi", ps.algorithms.Setup(n_arms=3, n_metrics=1, eps=0.1, delta=0.1, sigma=0.5))
+    rng = np.random.default_rng(0)
+    while not session.done:
+        question = session.ask()
+        session.tell(question, [question.arm + rng.normal()])
+    print(hashlib.sha256(session.dump()).hexdigest())
+    for table in watch(ps.problems.load("s5"), "multi-pfi", eps=0.05, seed=3, max_samples=300):
+        print(table.verdicts, table.estimates.tobytes().hex())
+    print(sum(len(kernel.overloads) for kernel in calls) > 0, file=sys.stderr)
+    """
+
+
+def test_a_study_that_is_compiled_halfway_is_the_same_bit_for_bit(tmp_path: Path) -> None:
+    waits = {"PARETOSCOUT_COMPILE": ""}
+    compiled = run(FIRST_RUNS.format(times=0), tmp_path, **waits)
+    assert compiled.count("\n") > 5
+    assert run(FIRST_RUNS.format(times=7), tmp_path, **waits) == compiled
+    assert run(FIRST_RUNS.format(times=10**9), tmp_path, **waits) == compiled
+
+
+def test_a_kernel_is_compiled_once_it_took_long_uncompiled_in_all_processes(copied_kernels: Path) -> None:
+    call = """
+        import os, time
+        from toy.kernels import uncompiled
+        uncompiled.UNCOMPILED_SECONDS, uncompiled.NOTED_SECONDS = 0.02, 0.0
+        from toy.kernels.caller import caller
+        values = [caller(100_000) for _ in range({calls})]
+        assert set(values) == {{100_001}}, values
+        print(len(caller.overloads), sum(caller.stats.cache_hits.values()))
+        """
+    (copied_kernels / "toy/kernels/caller.py").write_text(
+        "from .compile import kernel\nfrom .helper import helper\n@kernel\ndef caller(n):\n"
+        "    x = 0\n    for _ in range(n):\n        x = helper(x)\n    return helper(x)\n"
+    )
+    waits = {"PARETOSCOUT_COMPILE": ""}
+    assert run(call.format(calls=1), copied_kernels, **waits) == "0 0"
+    for calls in (50, 1):  # until it is worthwhile, and then from the cache
+        overloads, hits = run(call.format(calls=calls), copied_kernels, **waits).split()
+        assert (overloads, hits) == ("1", "0" if calls == 50 else "1")
+    (copied_kernels / "toy/kernels/helper.py").write_text(
+        "from .compile import kernel\n@kernel\ndef helper(x):\n    return 1 + x\n"
+    )
+    assert run(call.format(calls=1), copied_kernels, **waits) == "0 0", "other sources begin anew"
+
+
+def test_many_arms_and_who_says_so_are_compiled_at_once(copied_kernels: Path) -> None:
+    call = "from toy.kernels import uncompiled; {} from toy.kernels.caller import caller; caller(1); print(len(caller.overloads))"
+    waits = {"PARETOSCOUT_COMPILE": ""}
+    for said, compiled in (
+        ("", "0"),
+        (f"uncompiled.expect({uncompiled.MANY_ARMS});", "0"),
+        (f"uncompiled.expect({uncompiled.MANY_ARMS + 1});", "1"),
+        ("held = uncompiled.compiled(); held.__enter__();", "1"),
+    ):
+        (copied_kernels / "toy/kernels/helper.py").write_text(
+            f"from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 1  # {said}\n"
+        )
+        assert run(call.format(said), copied_kernels, **waits) == compiled, said
+
+
+def test_ctrl_c_does_not_tear_what_runs_uncompiled(copied_kernels: Path) -> None:
+    """It is heard at the end of the call."""
+    (copied_kernels / "toy/kernels/caller.py").write_text(
+        "from .compile import kernel\n@kernel\ndef caller(values):\n"
+        "    for k in range(values.shape[0]):\n        values[k] += 1\n"
+    )
+    call = """
+        import os, signal, threading
+        import numpy as np
+        from toy.kernels.caller import caller
+        class Values(np.ndarray):
+            def __setitem__(self, k, value):
+                if k == 1:
+                    os.kill(os.getpid(), signal.SIGINT)
+                super().__setitem__(k, value)
+        from toy.kernels import uncompiled
+        values = np.zeros(1000).view(Values)
+        try:
+            caller._uncompiled(values)
+            print("not heard")
+        except KeyboardInterrupt:
+            print(values.sum())
+        """
+    assert run(call, copied_kernels, PARETOSCOUT_COMPILE="") == "1000.0"

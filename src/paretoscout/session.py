@@ -20,9 +20,10 @@ from .algorithms.states import arrays_of, check_state, copy_state, with_arrays
 from .errors import InvalidInput, NothingToAsk, NotSupported, ParetoscoutError, UnreadableFile
 from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
-from .kernels.compile import PACKAGE, per_state
+from .kernels.compile import per_state
 from .kernels.decisions import DOMINATED, DOUBTFUL, FRONT, MISSED, PRESENT
 from .kernels.dispatch import Held, Verdicts, update
+from .kernels.uncompiled import PACKAGE
 from .streams import algorithm_stream
 
 
@@ -35,6 +36,8 @@ def _feed(
 
 
 feeder = per_state(_feed)
+#: So many outcomes are taken in by one call: between calls it may turn out that compiling is worthwhile.
+FED_AT_ONCE = 256
 
 
 class Question(NamedTuple):
@@ -328,7 +331,9 @@ class Session:
 
     def _feed(self, arms: IntArray, ticket: FloatArray, outcomes: FloatArray, observed: BoolArray) -> None:
         self.state = self.kernels.reserve(self.state, len(arms))
-        feeder(self.state)(self.state, self.constants, arms, ticket, outcomes, observed)
+        for begin in range(0, len(arms), FED_AT_ONCE):
+            rows = slice(begin, begin + FED_AT_ONCE)
+            feeder(self.state)(self.state, self.constants, arms[rows], ticket, outcomes[rows], observed[rows])
 
     def _checked_outcome(self, outcome: Any, observed: Any) -> tuple[FloatArray, BoolArray]:
         L = self.setup.n_metrics

@@ -12,6 +12,7 @@ from .. import checks
 from ..errors import InvalidInput, NotSupported
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.dispatch import Basis, Held, Verdicts, implement
+from ..kernels.uncompiled import expect
 from .ranges import check_settings, setting
 from .states import declare
 
@@ -306,6 +307,7 @@ class Algorithm:
         if setup.link != "identity" and setup.link not in self.links:
             # the contexts do not explain the means as it would take them to
             setup = replace(setup, explained=False, theta_max=None)
+        expect(setup.n_arms)
         practical = setup.goal == "practical"  # that is judged by intervals
         state, constants = self.init(settings, replace(setup, goal="front") if practical else setup)
         kernels = self.kernels_of(state)

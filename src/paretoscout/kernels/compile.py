@@ -13,7 +13,7 @@ Five facts about numba shaped this file; each has a test in `tests/test_compile.
   old code. So one process at a time is at an index.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 
-How kernels that call others are compiled is in `drafts.py`.
+How kernels that call others are compiled is in `drafts.py`; until when they are not compiled is in `uncompiled.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from .drafts import DraftCache, Drafting, Whole
+from .uncompiled import PACKAGE, Kernel
 
 config: Any = numba.config  # its attributes are made at run time
 
@@ -36,8 +37,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Folders of the package whose code ends up inside compiled kernels.
 KERNEL_FOLDERS = ("kernels", "algorithms", "environments", "simulation")
-
-PACKAGE = __name__.partition(".")[0]
 
 #: `error_model="numpy"`: dividing by zero gives inf, compiled or not. Never `fastmath`: it makes isnan
 #: false and reorders sums, so that compiled and uncompiled runs would part ways. Nobody calls kernels from C.
@@ -99,9 +98,11 @@ def _compile(function: F, extra: dict[str, Any]) -> F:
 def _in_two(function: F, extra: dict[str, Any], cached: bool) -> F:
     """Compile a function whole for Python, when it is called; kernels that call it take its draft."""
     whole = numba.njit(pipeline_class=Whole, **FLAGS, **extra)(function)
+    whole.__class__ = Kernel
     draft = numba.njit(**DRAFT, **extra)(function)
     whole.get_call_template, whole.get_overload = draft.get_call_template, draft.get_overload
     if cached:
+        whole.begin()
         try:
             whole._cache, draft._cache = _cache(FunctionCache(function), ""), _cache(DraftCache(function), "-draft")  # type: ignore[no-untyped-call]
         except RuntimeError as problem:
@@ -119,6 +120,23 @@ def _cache(cache: Any, kind: str) -> Any:
 
 class _Index(IndexDataCacheFile):
     """A cache index that other sources may have written, and other processes may be writing."""
+
+    def has(self, key: Any) -> bool:
+        """Whether there is code for a key."""
+        return key in self._load_index()
+
+    def spent(self) -> float:
+        """For how many seconds the kernel ran uncompiled, in all processes that said so."""
+        try:
+            stamp, seconds = Path(f"{self._index_path}.spent").read_text().split()
+            return float(seconds) if stamp == sources_digest() else 0.0
+        except (OSError, ValueError):
+            return 0.0
+
+    def note_spent(self, seconds: float) -> None:
+        """Tell other processes; of two at a time one is forgotten."""
+        with suppress(OSError):
+            Path(f"{self._index_path}.spent").write_text(f"{sources_digest()} {seconds:.3f}")
 
     def save(self, key: Any, data: Any) -> None:
         with self._alone():

@@ -2,6 +2,7 @@
 
 The compiled loop of the simulation calls these names; which code runs is settled when the loop is compiled
 for a class of state. (A kernel passed as an argument or closed over would never be found in the cache.)
+Loops that are not compiled yet call the functions that stand here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numba.extending import overload
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .compile import DRAFT
+from .uncompiled import plain
 
 #: The ticket of an algorithm that needs none; kernels find it among their constants.
 NO_TICKET: FloatArray = np.empty(0)
@@ -80,24 +82,24 @@ def choose(state: Any, constants: Any, pending: IntArray, rng: np.random.Generat
 
     The ticket is an array of the state or the constants, overwritten by the next choice: copy it to keep it.
     """
-    result: tuple[int, FloatArray] = _implementations["choose"][type(state)](state, constants, pending, rng)
+    result: tuple[int, FloatArray] = plain(_implementations["choose"][type(state)])(state, constants, pending, rng)
     return result
 
 
 def update(state: Any, constants: Any, arm: int, ticket: FloatArray, outcome: FloatArray, observed: BoolArray) -> None:
     """Take in one outcome (L,); only metrics marked in `observed` count."""
-    _implementations["update"][type(state)](state, constants, arm, ticket, outcome, observed)
+    plain(_implementations["update"][type(state)])(state, constants, arm, ticket, outcome, observed)
 
 
 def done(state: Any, constants: Any) -> bool:
     """Whether every arm has its verdict."""
-    result: bool = _implementations["done"][type(state)](state, constants)
+    result: bool = plain(_implementations["done"][type(state)])(state, constants)
     return result
 
 
 def draw(environment: Any, arm: int, rng: np.random.Generator, outcome: FloatArray) -> None:
     """Write one noisy sample of `arm` into `outcome` (L,)."""
-    _implementations["draw"][type(environment)](environment, arm, rng, outcome)
+    plain(_implementations["draw"][type(environment)])(environment, arm, rng, outcome)
 
 
 @overload(choose, strict=False, inline="always", jit_options=DRAFT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from ..kernels.uncompiled import compiled
 from ..study import Study
 from ..study.described import settings_of
 from .telemetry import logger
@@ -21,16 +22,17 @@ USUAL = (
 def warm_up(ready: threading.Event) -> None:
     """Go once through what studies do, with made-up outcomes, then say that the server is ready."""
     try:
-        for settings in USUAL:
-            study = Study(storage="memory", **settings_of({"arms": ["a", "b", "c"], **settings}, "a study"))
-            for number in range(12):
-                if study.done:
-                    break
-                trial = study.ask()
-                study.tell(trial, {"quality": ord(trial.arm[0]) % 3 + 0.1 * (number % 3), "cost": 1.0 + number % 2})
-            study.standing().as_json()
-            study.explain("a")
-            study.remaining(2, seconds=0.2)
+        with compiled():
+            for settings in USUAL:
+                study = Study(storage="memory", **settings_of({"arms": ["a", "b", "c"], **settings}, "a study"))
+                for number in range(12):
+                    if study.done:
+                        break
+                    trial = study.ask()
+                    study.tell(trial, {"quality": ord(trial.arm[0]) % 3 + 0.1 * (number % 3), "cost": 1.0 + number % 2})
+                study.standing().as_json()
+                study.explain("a")
+                study.remaining(2, seconds=0.2)
     except Exception:
         logger().exception("warming up failed: first requests will take longer")
     finally:

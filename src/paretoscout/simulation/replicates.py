@@ -34,8 +34,9 @@ from .run import Run
 
 #: Where a run is cut off unless the caller says otherwise: some problems (ties at eps = 0) are never decided.
 DEFAULT_MAX_SAMPLES = 10_000_000
-#: The longest stretch of compiled code; progress and Ctrl-C wait no longer than this.
+#: The longest stretch of rounds, if it is not fewer than so many; progress and Ctrl-C wait no longer than this.
 SLICE_SECONDS = 0.05
+LEAST_ROUNDS = 16
 N_LOGGED = 200
 #: From so many arms on people's verdicts take more time in kernels than in Python.
 MANY_TO_JUDGE = 200
@@ -156,7 +157,7 @@ class Simulation:
         self.once = False  # there is but one replicate: with a million arms a copy of the state matters
         assumed = assumptions(self.asked, self.kernels, settings, self.setup)
         self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
-        self.slice_rounds = 1000  # how many fit into a slice, as learned so far by all workers
+        self.slice_rounds = LEAST_ROUNDS  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
     def threads(self, wanted: int) -> int:
@@ -171,15 +172,21 @@ class Simulation:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""
         replicate = Replicate(self, index, self.first_state if self.once else None)
         while not replicate.finished:
-            before, began = replicate.samples, time.perf_counter()
-            replicate.advance(self.slice_rounds)
-            played = replicate.samples - before
-            if not report(played):
+            if not report(self.advance(replicate)):
                 return None
-            # at most twice as long as this one, which may have been quick by chance
-            fitting = played * SLICE_SECONDS / (time.perf_counter() - began)
-            self.slice_rounds = max(100, int(min(fitting, 2 * self.slice_rounds)))
         return replicate.outcome()
+
+    def advance(self, replicate: Replicate, most: int | None = None) -> int:
+        """Play one slice, of no more than so many rounds; return how many were played."""
+        before, began = replicate.samples, time.perf_counter()
+        rounds = self.slice_rounds if most is None else min(most, self.slice_rounds)
+        replicate.advance(rounds)
+        played = replicate.samples - before
+        if rounds == self.slice_rounds:
+            # the next one is at most twice as long as this one, which may have been quick by chance
+            fitting = played * SLICE_SECONDS / (time.perf_counter() - began)
+            self.slice_rounds = max(LEAST_ROUNDS, int(min(fitting, 2 * self.slice_rounds)))
+        return played
 
     def right(self, fronts: BoolArray) -> BoolArray:
         """Judge returned sets (R, K) by the success condition."""

@@ -14,6 +14,7 @@ from ..algorithms.contract import Kernels, Setup
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.decisions import FRONT, UNDECIDED
 from ..kernels.dispatch import Verdicts
+from ..kernels.uncompiled import compiled
 from ..practical import LOOK_AFTER, Judge, among
 from .play import PLAYED, Log, measurer, player
 
@@ -56,14 +57,14 @@ class Run:
 
     def compile(self) -> None:
         """Compile all there is."""
-        self._play(0)
-        said = self.kernels.verdicts(self.state, self.constants)
-        if self.judge is not None:
-            apart = (
-                None if self.kernels.apart is None else self.kernels.apart(self.state, self.constants, self.setup.eps)
-            )
-            self.judge.look(0, False, said, self.setup.eps, self.setup.certain, apart=apart)
-            self._measure(self.there[:0])
+        with compiled():
+            self._play(0)
+            said = self.kernels.verdicts(self.state, self.constants)
+            if self.judge is not None:
+                of_pairs = self.kernels.apart
+                apart = None if of_pairs is None else of_pairs(self.state, self.constants, self.setup.eps)
+                self.judge.look(0, False, said, self.setup.eps, self.setup.certain, apart=apart)
+                self._measure(self.there[:0])
 
     def advance(self, n_rounds: int) -> None:
         """Play up to `n_rounds` more rounds."""

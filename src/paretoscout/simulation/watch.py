@@ -10,11 +10,7 @@ from ..defaults import DELTA
 from ..problem import Problem
 from ..statement import Eps
 from ..verdicts import VerdictTable
-from .progress import compiling
 from .replicates import Replicate, Simulation
-
-#: Rounds between two moments at which Ctrl-C is heard.
-SLICE_ROUNDS = 20_000
 
 
 def watch(
@@ -39,11 +35,9 @@ def watch(
     """
     record, settings = resolve(algorithm, noise_given=problem.statement.knows_sigma)
     run = Simulation(record, settings, problem, eps, delta, seed, max_samples, budget, goal)
-    with compiling(None):
-        run.compile()
     replicate = Replicate(run, 0)
     while not replicate.finished:
         target = replicate.samples + max(len(problem.arms), replicate.samples // 4)
         while replicate.samples < target and not replicate.finished:
-            replicate.advance(min(target - replicate.samples, SLICE_ROUNDS))
+            run.advance(replicate, target - replicate.samples)
         yield VerdictTable.of(replicate.verdicts(), run.asked, run.guarantee, replicate.basis())

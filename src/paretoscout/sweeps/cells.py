@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels.compile import PACKAGE
+from ..kernels.uncompiled import PACKAGE
 from .sources import code_digest
 
 #: Is told of samples that were taken; says whether to go on.
