@@ -69,7 +69,7 @@ def test_notebooks_run_and_show_what_came_out(path: Path, tmp_path: Path) -> Non
     assert {output["output_type"] for cell in cells for output in cell["outputs"]} <= {"stream", "execute_result"}
     script = tmp_path / "notebook.py"
     script.write_text("\n".join("".join(cell["source"]) for cell in cells))
-    run = [sys.executable, "-W", "error", script]
+    run = [sys.executable, "-W", "error", str(script)]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     printed = "".join("".join(output.get("text", "")) for cell in cells for output in cell["outputs"])

@@ -96,6 +96,24 @@ def on_docstring(app: Sphinx, what: str, name: str, about: Any, options: Any, li
     lines[:] = rewritten(lines, fields_of(what, about) if what in ("class", "exception", "function", "method") else [])
 
 
+#: Types of arrays, as Python spells them out and as people read them.
+SPELLED = {
+    r"TypeAliasForwardRef\('(\w+)'\)": r"\1",
+    r"ndarray\[tuple\[Any, \.\.\.\], dtype\[float64\]\]": "FloatArray",
+    r"ndarray\[tuple\[Any, \.\.\.\], dtype\[bool\]\]": "BoolArray",
+    r"ndarray\[tuple\[Any, \.\.\.\], dtype\[int64\]\]": "IntArray",
+}
+
+
+def on_signature(
+    app: Sphinx, what: str, name: str, about: Any, options: Any, taken: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    for spelled, short in SPELLED.items():
+        taken = taken and re.sub(spelled, short, taken)
+        returned = returned and re.sub(spelled, short, returned)
+    return taken, returned
+
+
 def found_elsewhere(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.Node) -> nodes.Node | None:
     """Resolve `paretoscout.statement.Metric` as `paretoscout.Metric`, the name by which people import it.
 
@@ -114,11 +132,19 @@ def found_elsewhere(app: Sphinx, env: BuildEnvironment, node: pending_xref, show
     return shown if inside or (not home and any(hasattr(m, last) for m in _inner())) else None
 
 
+def with_dashes(app: Sphinx, tree: nodes.document) -> None:
+    """Sphinx puts two hyphens between a parameter and what it is; everywhere else two hyphens are an option."""
+    for text in [text for text in tree.findall(nodes.Text) if text.astext() == " -- "]:
+        text.parent.replace(text, nodes.Text(" – "))
+
+
 def _inner() -> list[Any]:
     return [paretoscout, *(importlib.import_module(f"paretoscout{name}") for name in MODULES[1:])]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", on_docstring)
+    app.connect("autodoc-process-signature", on_signature)
     app.connect("missing-reference", found_elsewhere)
+    app.connect("doctree-read", with_dashes)
     return {"parallel_read_safe": True}
