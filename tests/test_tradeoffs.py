@@ -23,6 +23,7 @@ from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput, NotSupported
 from paretoscout.guarantee import Guarantee
 from paretoscout.kernels.arrays import FloatArray
+from paretoscout.page import study_page, view_of
 from paretoscout.plots.data import front_data
 from paretoscout.service import bodies
 from paretoscout.session import Session
@@ -273,6 +274,8 @@ def test_a_study_is_kept_and_shown_with_its_trade_offs(tmp_path: Path) -> None:
     sizes = [option["estimates"]["size"] for option in said["options"]]
     assert [(each["low"], each["high"]) for each in sizes] == [(60.0, 60.0), (10.0, 10.0)]
     assert study.standing().against("b")["a"][0].metric == "time"
+    page = study_page(view_of(study, seconds=0))
+    assert "judged by 3 time + size and by size" in page
     again = ps.Study(
         ["a", "b"],
         [TIME, ps.Metric("size", "min", eps=2, unit="MB", exact=True)],

@@ -170,6 +170,11 @@ class VerdictTable:
         """What options are judged by: the metrics, or where there are trade-offs sums of them."""
         return judged_by(self.metrics, self.weights)
 
+    @property
+    def judged_in(self) -> str:
+        """What options are judged by, as a word."""
+        return "metric" if self.weights is None else "sum"
+
     def as_judged(self, compared: FloatArray) -> FloatArray:
         """Turn values (..., L) of metrics, as these are compared, into those of what options are judged by.
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ..errors import UnknownName
 from ..shown import MARKS, counted
-from ..study.explanation import PLAIN, PRACTICAL
+from ..study.explanation import on_the_front
 from . import charts, evidence, listing, progress, sentences, words
 from .choice import Choice
 from .frame import Frame, Links
@@ -261,7 +261,7 @@ def _promise(view: View) -> list[tuple[str, str]]:
     tolerated = words.listed([f"{amount} of {metric}" for metric, amount in promised.tolerated])
     if tolerated:
         said.append(("What does not matter", f"Differences up to {tolerated}."))
-    said.append((f"{MARKS['front']} front", f"{words.capital(PRACTICAL if view.standing.practical else PLAIN)}."))
+    said.append((f"{MARKS['front']} front", f"{words.capital(on_the_front(view.table))}."))
     if view.standing.practical:
         meaning = (
             "The named option is better by more than eps in some metric, and as good, up to eps / 2, in the others."

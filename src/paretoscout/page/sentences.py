@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..answer import FOUND, are, reason
 from ..shown import counted
-from ..study.explanation import PLAIN, PRACTICAL
+from ..study.explanation import on_the_front
 from ..study.forecast import about
 from ..study.standing import Difference, Pair
 from . import words
@@ -196,8 +196,10 @@ def lede(view: View) -> str:
     limits = (
         f"; {'limits' if len(view.guards) > 1 else 'limit'} {', '.join(map(limit, view.guards))}" if view.guards else ""
     )
+    sums = [metric.name for metric in view.judged_by] if view.judged_by != view.metrics else []
+    judged = f"; judged by {' and by '.join(sums)}" if sums else ""
     began = f" Started {words.day(view.history.began)}." if view.history.began is not None else ""
-    return f"{counted(n, 'option')}, {counted(len(view.metrics), 'metric')}: {arrows}{limits}.{began}"
+    return f"{counted(n, 'option')}, {counted(len(view.metrics), 'metric')}: {arrows}{judged}{limits}.{began}"
 
 
 def limit(text: str) -> str:
@@ -330,7 +332,7 @@ def why(view: View, option: Option) -> Said:
         return [Span("It was withdrawn: "), Span(option.reason), Span(". What was measured of it stays in the log.")]
     if rival is None:
         if option.verdict == "front":
-            return [Span(words.capital(PRACTICAL if view.standing.practical else PLAIN) + ".")]
+            return [Span(words.capital(on_the_front(view.table)) + ".")]
         return [Span(view.table.remark or "Nothing speaks for or against it yet.")]
     look = view.place[rival].verdict
     pair = view.pair(option.name, rival)
@@ -341,11 +343,10 @@ def why(view: View, option: Option) -> Said:
         return [
             Span("It differs from "),
             who,
-            Span(" by no more than does not matter, in any metric. One of them is enough."),
+            Span(f" by no more than does not matter, in any {view.table.judged_in}. One of them is enough."),
         ]
     if option.verdict == "front":
-        main = PRACTICAL if view.standing.practical else PLAIN
-        return [Span(f"{words.capital(main)}. Nearest to that comes "), who, Span(".")]
+        return [Span(f"{words.capital(on_the_front(view.table))}. Nearest to that comes "), who, Span(".")]
     return _open(view, pair, who)
 
 
@@ -353,7 +354,7 @@ def _dominated(view: View, option: Option, pair: Pair, who: Span) -> Said:
     everywhere = all(each.low is not None and each.low > 0 for each in pair.differences)
     said = reason(view.table, option.k, view.kinds)
     if everywhere:
-        return [who, Span(" is better in every metric. That is proven.")]
+        return [who, Span(f" is better in every {view.table.judged_in}. That is proven.")]
     return [who, Span(" dominates it"), Span(f": it is {said}." if said else ".")]
 
 
@@ -364,7 +365,12 @@ def _open(view: View, pair: Pair, who: Span) -> Said:
         said = f" is its nearest rival. Between them it hangs on {_hinge(pair)}, and others may matter too."
         return [who, Span(said)]
     if len(ahead) == len(pair.differences):
-        return [who, Span(f" looks better in every metric, but in {words.listed(left)} that may still be chance.")]
+        return [
+            who,
+            Span(
+                f" looks better in every {view.table.judged_in}, but in {words.listed(left)} that may still be chance."
+            ),
+        ]
     if not ahead:
         return [Span("It looks as good as "), who, Span(f", but in {words.listed(left)} that may still be chance.")]
     return [who, Span(f" looks better in {words.listed(ahead)}; {words.listed(left)} {are(left)} open between them.")]

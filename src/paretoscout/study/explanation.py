@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from ..guarantee import amount
 from ..shown import counted
 from ..statement import Metric
+from ..verdicts import VerdictTable
 from .blocks import on_blocks
 from .forecast import about, remaining
 from .replica import Replica
 from .standing import Difference, Pair, Standing
 
-#: Why an option is on the front.
-PLAIN = "no other option is better in every metric by more than eps"
-PRACTICAL = "no other option there is better by more than eps in one metric and as good, up to eps / 2, in the others"
+
+def on_the_front(table: VerdictTable) -> str:
+    """Say why an option is on the front."""
+    if table.guarantee.goal == "practical":
+        one = f"one {table.judged_in} and as good, up to eps / 2, in the others"
+        return f"no other option there is better by more than eps in {one}"
+    return f"no other option is better in every {table.judged_in} by more than eps"
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
         text = f"{arm} is dominated by {rival}: {leads}. The evidence is weakest on {hinge}. {measured}"
     elif verdict == "front":
         near = f" Nearest to dominating it comes {rival}: {leads}." if rival else ""
-        text = f"{arm} is on the front: {PRACTICAL if standing.practical else PLAIN}.{near} {measured}"
+        text = f"{arm} is on the front: {on_the_front(table)}.{near} {measured}"
     elif verdict == "same":
         text = f"{arm} is the same as {rival}, up to eps: {leads}. {measured}"
     else:
