@@ -16,7 +16,7 @@ LONG := audit site study_trust service_schema service_trust session_bytes diagno
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms pictures notebooks site clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale cones growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms pictures notebooks site clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -102,6 +102,9 @@ service: $(VENV)/installed-bench
 	run service_load --json out/service.json; \
 	run service_trust --json out/service-trust.json; \
 	test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
+
+cones: $(VENV)/installed-dev $(VOPY_VENV)/tried
+	$(BIN)/python -m benchmarks.cones --vopy-python $(VOPY_VENV)/bin/python --json out/cones.json
 
 scale: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.scale --json out/scale.json
