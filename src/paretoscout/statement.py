@@ -496,11 +496,16 @@ def _summed(metrics: tuple[Metric, ...], weights: FloatArray) -> Metric:
         else next(metric.unit for metric, weight in zip(metrics, weights, strict=True) if abs(weight) == 1.0),
         direction="max" if sign > 0 else "min",
         eps=None if eps == 0.0 else f"{100 * math.expm1(eps):.15g}%" if relative else eps,
-        bounds=None if not np.isfinite(ends).all() else tuple(map(math.exp, ends)) if relative else tuple(ends),
+        bounds=None if not np.isfinite(ends).all() else tuple(map(_power, ends)) if relative else tuple(ends),
         exact=all(metric.exact for metric in parts),
         scale="log" if relative else "linear",
-        ratio=math.exp(span) if by_ratio else None,
+        ratio=_power(span) if by_ratio else None,
     )
+
+
+def _power(logarithm: float) -> float:
+    """Return a number by its logarithm, or the largest or least there is, about."""
+    return math.exp(min(max(logarithm, -700.0), 700.0))
 
 
 def margins(weights: FloatArray | None, tolerated: FloatArray) -> FloatArray:

@@ -450,7 +450,7 @@ def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[s
     metrics = values.metrics(what["metrics"], eps=what["eps"])
     try:
         goal = values.goal(what.get("goal", "practical"))
-        how = {"delta": what["delta"], "goal": goal, "tradeoffs": what["tradeoffs"]}
+        how = {"delta": what["delta"], "goal": goal, "tradeoffs": what.get("tradeoffs")}
         table = analyze(read_csv(file), what["arm"], metrics, **how)
     except ParetoscoutError as refused:
         return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
