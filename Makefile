@@ -12,11 +12,11 @@ SLOW := audit bench compile docs examples reproduce service_trust study_trust
 # What has more to test where time does not matter: make audit.
 LONG := audit site study_trust service_schema service_trust session_bytes diagnostics standing cli_exits sweeps
 
-# For the VOPy comparison; VOPY=skip leaves it out. Where this brings CUDA along, point TORCH at a CPU wheel.
+# For the comparisons with VOPy (VOPY=skip leaves it out of make bench) and Ax. Where this brings CUDA along, point TORCH at a CPU wheel.
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale cones growth beside-hyperfine beside-evaluations engines leaderboard contexts examples algorithms pictures notebooks site clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale cones growth beside-hyperfine beside-evaluations engines peers leaderboard contexts examples algorithms pictures notebooks site clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -57,6 +57,10 @@ reach: $(VENV)/installed-dev
 
 engines: $(VENV)/installed-clusters
 	$(BIN)/python -m benchmarks.engines --json out/engines.json --page docs/sweeps.md
+
+# Each program in an environment of its own, under .venvs-peers. PEERS: more options, such as where a paper's code is.
+peers: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.peers --torch '$(TORCH)' --json out/peers.json --page docs/peers.md $(PEERS)
 
 leaderboard: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.leaderboard --json out/leaderboard.json --page docs/leaderboard.md
@@ -150,5 +154,5 @@ $(VOPY_VENV)/tried:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VOPY_VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VOPY_VENV) .venvs-peers out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from vopy.algorithms import Auer
 from vopy.utils import set_seed
 
+#: The name under which VOPy finds the means that were registered last.
+DATASET = "Arms"
 
-def algorithm(means: NDArray[np.float64], noise_var: float, eps: float, delta: float, contraction: float = 1.0) -> Any:
-    """VOPy's `Auer` on these means; its widths are for sigma 1, whatever `noise_var`, over `contraction`."""
+
+def register(means: NDArray[np.float64]) -> None:
+    """Let VOPy find these means as a dataset: its algorithms take the name of one only, and look it up in a module."""
     arms, metrics = means.shape
 
     class Arms:
-        """What `Auer` reads of a dataset. Not a `Dataset`: its constructor would standardise the means."""
+        """What VOPy reads of a dataset. Not a `Dataset`: its constructor would standardise the means."""
 
         _in_dim = 1
         _out_dim = metrics
@@ -33,9 +36,13 @@ def algorithm(means: NDArray[np.float64], noise_var: float, eps: float, delta: f
         in_data = np.linspace(0.0, 1.0, arms)[:, None]
         out_data = means
 
-    # `Auer` takes the name of a dataset only, and looks it up among the globals of this module.
-    vars(vopy.datasets.dataset)["Arms"] = Arms
-    auer = Auer(eps, delta, "Arms", noise_var, conf_contraction=contraction)
+    vars(vopy.datasets.dataset)[DATASET] = Arms
+
+
+def algorithm(means: NDArray[np.float64], noise_var: float, eps: float, delta: float, contraction: float = 1.0) -> Any:
+    """VOPy's `Auer` on these means; its widths are for sigma 1, whatever `noise_var`, over `contraction`."""
+    register(means)
+    auer = Auer(eps, delta, DATASET, noise_var, conf_contraction=contraction)
     seen = auer.problem.evaluate(auer.design_space.points[:, :-1], noisy=False)
     if not np.array_equal(seen, means):
         raise RuntimeError("VOPy does not see the means it was given")
