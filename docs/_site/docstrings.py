@@ -92,8 +92,31 @@ def rewritten(lines: list[str], names: list[str]) -> list[str]:
     return done
 
 
+def remarks(about: Any) -> dict[str, str]:
+    """What comments say behind the fields of a class: `samples: IntArray  # (R,) how many each replicate took`."""
+    if not hasattr(about, "__annotations__"):
+        return {}
+    try:
+        source = inspect.getsource(about)
+    except (OSError, TypeError):
+        return {}
+    found = re.findall(r"^    (\w+): [^#\n]*?  # (.+)$((?:\n {4,}# .+$)*)", source, re.M)
+    return {
+        name: " ".join([said, *re.findall(r"# (.+)", more)]) for name, said, more in found if not name.startswith("_")
+    }
+
+
 def on_docstring(app: Sphinx, what: str, name: str, about: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = rewritten(lines, fields_of(what, about) if what in ("class", "exception", "function", "method") else [])
+    known = fields_of(what, about) if what in ("class", "exception", "function", "method") else []
+    said = remarks(about) if what == "class" else {}
+    missing = [
+        f"{field}: {text}" for field, text in said.items() if not any(line.startswith(f"{field}: ") for line in lines)
+    ]
+    if missing:  # before an example, if there is one
+        first = next((k for k, line in enumerate(lines) if line.startswith(">>> ")), len(lines))
+        lines[first:first] = ["", *missing, ""]
+        known = [*known, *said]
+    lines[:] = rewritten(lines, known)
 
 
 #: Types of arrays, as Python spells them out and as people read them.
@@ -111,6 +134,8 @@ def on_signature(
     for spelled, short in SPELLED.items():
         taken = taken and re.sub(spelled, short, taken)
         returned = returned and re.sub(spelled, short, returned)
+    if taken:  # what begins with a line is nobody's business
+        taken = re.sub(r", _\w+: [\w.]+(?:\[[^\]]*\])?(?: = [^,)]*)?(?=[,)])", "", taken)
     return taken, returned
 
 
