@@ -16,7 +16,7 @@ LONG := audit site study_trust service_schema service_trust session_bytes diagno
 TORCH ?= torch==2.13.0
 VOPY_VENV := .venv-vopy
 
-.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale cones growth beside-hyperfine beside-evaluations engines peers leaderboard contexts examples algorithms pictures notebooks site clean
+.PHONY: demo test check lint style types uncompiled compiled audit reach bench service scale cones growth beside-hyperfine beside-evaluations engines peers leaderboard contexts examples algorithms pictures notebooks site dist first-minute clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -110,6 +110,9 @@ service: $(VENV)/installed-bench
 cones: $(VENV)/installed-dev $(VOPY_VENV)/tried
 	$(BIN)/python -m benchmarks.cones --vopy-python $(VOPY_VENV)/bin/python --json out/cones.json
 
+first-minute: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.first_minute --json out/first-minute.json --page docs/first-minute.md
+
 scale: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.scale --json out/scale.json
 
@@ -151,6 +154,27 @@ $(VOPY_VENV)/tried:
 	@test "$(VOPY)" = skip || { $(VOPY_VENV)/bin/python -m pip install -q --disable-pip-version-check '$(TORCH)' \
 		&& $(VOPY_VENV)/bin/python -m pip install -q --disable-pip-version-check vopy==0.2.0; } \
 		|| echo "VOPy could not be installed: its comparison will be skipped"
+	@touch $@
+
+# It does not read versions that stand in the code.
+VERSION_OF_SBOM := import json, pathlib; from paretoscout import __version__; path = pathlib.Path("dist/sbom.cdx.json"); \
+	bom = json.loads(path.read_text()); bom["metadata"]["component"]["version"] = __version__; path.write_text(json.dumps(bom, indent=2))
+
+# Builds what is published, checks it, and tries the wheel on every Python there is. Nothing is uploaded.
+dist: $(VENV)/installed-release
+	rm -rf dist
+	$(BIN)/python -m build -q
+	$(BIN)/twine check --strict dist/*
+	@$(PYTHON) -m venv --clear --without-pip dist/empty
+	@$(BIN)/python -m pip --python dist/empty/bin/python install -q --disable-pip-version-check dist/*.whl
+	$(BIN)/cyclonedx-py environment dist/empty/bin/python --pyproject pyproject.toml --mc-type library --of JSON -o dist/sbom.cdx.json
+	@$(BIN)/python -c '$(VERSION_OF_SBOM)'
+	@rm -rf dist/empty
+	$(BIN)/python tools/try_wheel.py dist/*.whl
+	$(BIN)/python tools/try_wheel.py --lowest --python $(BIN)/python dist/*.whl
+
+$(VENV)/installed-release: $(VENV)/installed
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[release]'
 	@touch $@
 
 clean:
