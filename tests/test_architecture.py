@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "frames": {"checks", "errors", "kernels", "shown"},
     "problems": {"checks", "errors", "frames", "kernels", "problem", "statement"},
     "start": {"checks", "algorithms", "errors", "kernels", "practical", "problem", "statement"},
-    "guarantee": {"algorithms", "shown", "start", "statement"},
+    "guarantee": {"algorithms", "shown", "start", "statement", "tradeoffs"},
     "verdicts": {
         "diagnostics",
         "errors",
@@ -150,6 +150,7 @@ ALLOWED: dict[str, set[str]] = {
         "shown",
         "statement",
         "study",
+        "tradeoffs",
         "verdicts",
     },
     "bench": {

@@ -13,6 +13,7 @@ from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
 from .shown import with_unit
 from .start import told_sigma
 from .statement import DRAWN, Blocks, Metric, Statement
+from .tradeoffs import judged_by
 
 #: What is promised, by what was asked for.
 PROMISES = {
@@ -102,7 +103,7 @@ def judged(asked: Statement) -> list[str]:
     if asked.tradeoffs is None:
         return []
     stated = f"{', '.join(asked.tradeoffs)}: " if isinstance(asked.tradeoffs, tuple) else ""
-    return [f"{stated}judged by {' and by '.join(metric.name for metric in asked.judged_by)}"]
+    return [stated + judged_by([metric.name for metric in asked.judged_by])]
 
 
 def any_tolerance(asked: Statement) -> bool:

@@ -138,6 +138,15 @@ def named(weights: FloatArray, metrics: Sequence[Part]) -> str:
     return "".join(terms)
 
 
+def judged_by(names: Sequence[str]) -> str:
+    """Say by which sums options are judged.
+
+    >>> judged_by(["3 time + size", "size"]), judged_by(["a", "b", "c"])
+    ('judged by 3 time + size and by size', 'judged by a, by b and by c')
+    """
+    return f"judged by {', by '.join(names[:-1])} and by {names[-1]}"
+
+
 def sign_of(weights: FloatArray, metrics: Sequence[Part]) -> float:
     """Return -1 if smaller is better in a sum as people read it: where that is so in all of its metrics; else 1."""
     signs = [

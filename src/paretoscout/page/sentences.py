@@ -14,6 +14,7 @@ from ..shown import counted
 from ..study.explanation import on_the_front
 from ..study.forecast import about
 from ..study.standing import Difference, Pair
+from ..tradeoffs import judged_by
 from . import words
 from .view import Estimate, Option, View, half
 
@@ -197,7 +198,7 @@ def lede(view: View) -> str:
         f"; {'limits' if len(view.guards) > 1 else 'limit'} {', '.join(map(limit, view.guards))}" if view.guards else ""
     )
     sums = [metric.name for metric in view.judged_by] if view.judged_by != view.metrics else []
-    judged = f"; judged by {' and by '.join(sums)}" if sums else ""
+    judged = f"; {judged_by(sums)}" if sums else ""
     began = f" Started {words.day(view.history.began)}." if view.history.began is not None else ""
     return f"{counted(n, 'option')}, {counted(len(view.metrics), 'metric')}: {arrows}{judged}{limits}.{began}"
 
