@@ -75,6 +75,10 @@ def test_limits_end_it() -> None:
             study.run(TRUTH.__getitem__, **how)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="measure of run must be a function"):
         study.run(3)  # type: ignore[arg-type]
+    asked = study.standing().counts["asked"]
+    with pytest.raises(InvalidInput, match=r"must be something that other processes can load, .* got <function"):
+        study.run(lambda arm: TRUTH[arm], engine="processes:1")
+    assert study.standing().counts["asked"] == asked
 
 
 def test_what_fails_ends_it_or_is_made_again() -> None:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import pickle
 import re
 import signal
 import threading
@@ -51,6 +52,9 @@ class Engine(ABC):
     def share(self, value: Any) -> Any:
         """Return what stands for a value that many calls are given: it travels once, not with every call."""
         return value
+
+    def must_take(self, what: str, value: Any) -> None:  # noqa: B027
+        """Refuse a value that cannot travel to where calls are worked on."""
 
     def lost(self, problem: BaseException) -> bool:
         """Whether a call failed because its worker died, not because of what it did."""
@@ -94,6 +98,16 @@ class Processes(Engine):
     def slots(self) -> int:
         """How many processes."""
         return self.workers
+
+    def must_take(self, what: str, value: Any) -> None:
+        """Refuse what cannot be pickled."""
+        try:
+            pickle.dumps(value)
+        except (pickle.PicklingError, AttributeError, TypeError) as problem:
+            raise InvalidInput(
+                f"{what} must be something that other processes can load, such as a function at the top of a module, "
+                f"got {value!r}: {problem}"
+            ) from None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Let a process call a function."""

@@ -26,7 +26,7 @@ from ..practical import Judge
 from ..problem import Problem
 from ..start import setup_of
 from ..statement import Eps
-from ..streams import algorithm_stream, environment_stream
+from ..streams import Reused, algorithm_stream, environment_stream
 from .play import LOGGED, Log
 from .progress import Progress, compiling, progress_bar
 from .results import Result
@@ -157,6 +157,7 @@ class Simulation:
         self.once = False  # there is but one replicate: with a million arms a copy of the state matters
         assumed = assumptions(self.asked, self.kernels, settings, self.setup)
         self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
+        self.streams = Reused()
         self.slice_rounds = LEAST_ROUNDS  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
 
@@ -170,7 +171,8 @@ class Simulation:
 
     def replicate(self, index: int, report: Callable[[int], bool]) -> Outcome | None:
         """Play one replicate in slices; `report(rounds)` returns False to give up."""
-        replicate = Replicate(self, index, self.first_state if self.once else None)
+        streams = self.streams(self.seed, index)
+        replicate = Replicate(self, index, self.first_state if self.once else None, streams)
         while not replicate.finished:
             if not report(self.advance(replicate)):
                 return None
@@ -232,18 +234,25 @@ class Simulation:
 class Replicate(Run):
     """One run of a simulation."""
 
-    def __init__(self, simulation: Simulation, index: int, state: Any = None) -> None:
-        """state: where it begins, which it changes; None: a copy of the first state."""
+    def __init__(
+        self,
+        simulation: Simulation,
+        index: int,
+        state: Any = None,
+        streams: tuple[np.random.Generator, np.random.Generator] | None = None,
+    ) -> None:
+        """state: where it begins, which it changes; None: a copy of the first state. streams: None: new ones."""
         self.index, self.cap = index, simulation.cap
         rounds = simulation.log_rounds
-        noise = environment_stream(simulation.seed, index)
+        if streams is None:
+            streams = algorithm_stream(simulation.seed, index), environment_stream(simulation.seed, index)
         super().__init__(
             simulation.kernels,
             simulation.setup,
             copy_state(simulation.first_state) if state is None else state,
             simulation.constants,
-            begun(simulation.environment, simulation.setup.listed, noise),
-            (algorithm_stream(simulation.seed, index), noise),
+            begun(simulation.environment, simulation.setup.listed, streams[1]),
+            streams,
             log=Log(rounds, np.zeros(len(rounds)), np.zeros(1), np.zeros(2, np.int64)),
             gaps=simulation.gaps,
             judge=Judge() if simulation.setup.goal == "practical" else None,

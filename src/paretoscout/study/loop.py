@@ -47,6 +47,7 @@ def run(
     busy: dict[Future[Mapping[str, Any]], Trial] = {}
     alone = engine == "threads" and workers is None
     with opened(engine, 1 if alone else workers, again=False) as pool:
+        pool.must_take(f"measure of run with engine {engine!r}", measure)
         slots = pool.slots
         try:
             while True:
