@@ -36,7 +36,7 @@ class Reused:
             self.kept.streams = new
         for mine, one in zip(self.kept.streams, new, strict=True):
             mine.bit_generator.state = one.bit_generator.state
-        return self.kept.streams  # type: ignore[no-any-return]
+        return self.kept.streams
 
 
 def _stream(seed: int, replicate: int, purpose: int) -> np.random.Generator:
