@@ -100,7 +100,16 @@ def plain(block: str) -> bool:
         ROOT / "README.md",
         *(
             ROOT / "docs" / name
-            for name in ("studies.md", "bench.md", "growth.md", "blocks.md", "sweeps.md", "tradeoffs.md")
+            for name in (
+                "studies.md",
+                "bench.md",
+                "growth.md",
+                "blocks.md",
+                "sweeps.md",
+                "tradeoffs.md",
+                "readers.md",
+                "gate.md",
+            )
         ),
         *(
             page

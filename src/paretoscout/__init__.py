@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .client import connect
     from .planning import StudyPlan, plan, plan_from_pilot
     from .problem import Problem
+    from .readers import Reading, read
     from .session import Session
     from .simulation.replicates import simulate
     from .simulation.results import Result, load_result
@@ -42,6 +43,7 @@ _homes = {
     "Guard": "study",
     "Metric": "statement",
     "Problem": "problem",
+    "Reading": "readers",
     "Result": "simulation.results",
     "Session": "session",
     "Standing": "study",
@@ -56,6 +58,7 @@ _homes = {
     "load_result": "simulation.results",
     "plan": "planning",
     "plan_from_pilot": "planning",
+    "read": "readers",
     "simulate": "simulation.replicates",
     "sweep": "sweeps.grid",
     "watch": "simulation.watch",
@@ -82,6 +85,7 @@ __all__ = [
     "Guard",
     "Metric",
     "Problem",
+    "Reading",
     "Result",
     "Session",
     "Standing",
@@ -102,6 +106,7 @@ __all__ = [
     "plan_from_pilot",
     "plots",
     "problems",
+    "read",
     "simulate",
     "sweep",
     "theory",

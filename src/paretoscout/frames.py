@@ -40,7 +40,7 @@ def read_csv(path: str | Path | Traversable) -> CSVTable:
 
     Cells are separated by ',', ';' or tabs: the header tells.
     """
-    return parse_csv(_text_of(path, "CSV"), str(path))
+    return parse_csv(text_of(path, "CSV"), str(path))
 
 
 def read_json_lines(path: str | Path) -> CSVTable:
@@ -48,7 +48,7 @@ def read_json_lines(path: str | Path) -> CSVTable:
     skipped. Names alone are a column "arm".
     """
     rows, lines = list[dict[str, Any]](), list[int]()
-    for number, text in enumerate(_text_of(path, "JSON lines").split("\n"), 1):
+    for number, text in enumerate(text_of(path, "JSON lines").split("\n"), 1):
         if not text.strip():
             continue
         where = f"line {number} of {path}"
@@ -76,7 +76,7 @@ READERS: dict[str, Callable[[Path], CSVTable]] = {
 }
 
 
-def _text_of(path: str | Path | Traversable, kind: str) -> str:
+def text_of(path: str | Path | Traversable, kind: str) -> str:
     """Return the text of a file, or say why it cannot be read."""
     source = Path(path) if isinstance(path, str) else path
     try:

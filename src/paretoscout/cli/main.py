@@ -18,7 +18,7 @@ from ..defaults import DELTA
 from ..errors import InvalidInput, MissingExtra, ParetoscoutError, UnknownName
 from ..shown import brief, counted, heading, line, with_unit
 from ..simulation.progress import at_work
-from . import loop, manage, standing, study, values
+from . import analyze, loop, manage, standing, study, values
 from .audit import audit
 from .bench import bench
 from .conventions import Exit, check_folder, told_by_exit_codes
@@ -88,7 +88,7 @@ def main() -> None:
 
 for _command in (
     *(study.create, loop.run, study.ask, study.tell, study.import_),
-    *(standing.status, standing.front, standing.explain, standing.plot, standing.export, standing.analyze),
+    *(standing.status, standing.front, standing.explain, standing.plot, standing.export, analyze.analyze),
     *(manage.studies, manage.add_arm, manage.withdraw, manage.delete, manage.db),
     *(bench, page, plan, audit, datasets, reproduce, serve, sweep, token),
 ):
@@ -393,7 +393,7 @@ def _found(name: str, what: dict[str, Any]) -> Problem:
         file = Path(f"{name}.csv")
         hint = f". There is a file {file}: name it with its ending" if file.exists() else ""
         raise UnknownName("problem", name, known.available(), hint=hint)
-    standing.check_columns_named(name, what)
+    analyze.check_columns_named(name, what)
     # a share says how a metric is compared; other differences that do not matter belong to the run
     metrics = values.metrics(what["metrics"], eps=[text for text in what["eps"] if text.endswith("%")])
     sigma = what["sigma"] or "each"
@@ -445,13 +445,13 @@ def _never_vary(stated: Problem) -> list[str]:
 def _of_the_rows(file: str, what: dict[str, Any], drawn: VerdictTable) -> dict[str, Any]:
     """What the rows of a CSV file prove by themselves, as `analyze` says it, beside verdicts on draws from them."""
     from ..frames import read_csv
-    from ..study import analyze
+    from ..study import analyze as analyzed
 
     metrics = values.metrics(what["metrics"], eps=what["eps"])
     try:
         goal = values.goal(what.get("goal", "practical"))
         how = {"delta": what["delta"], "goal": goal, "tradeoffs": what.get("tradeoffs")}
-        table = analyze(read_csv(file), what["arm"], metrics, **how)
+        table = analyzed(read_csv(file), what["arm"], metrics, **how)
     except ParetoscoutError as refused:
         return {"says": f"By themselves (paretoscout analyze) the rows prove nothing: {refused}"}
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))

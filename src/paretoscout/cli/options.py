@@ -14,6 +14,7 @@ from . import values
 from .conventions import STORAGE
 
 if TYPE_CHECKING:
+    from ..statement import Metric
     from ..study import Study
 
 #: What a study is called unless told.
@@ -179,10 +180,19 @@ def goal_option(default: str | None, shown: str | bool = True) -> Callable[[F], 
     )
 
 
-def measured(what: dict[str, Any]) -> dict[str, Any]:
-    """Return what `metric_options` were given, as `Study` and `analyze` take it."""
-    stated = {name: what[name] for name in ("eps", "units", "bounds", "exact", "scales", "ratios")}
-    metrics = values.metrics(what["metrics"], **stated)
+def measured(
+    what: dict[str, Any],
+    metrics: list[Metric] | None = None,
+    usual: Sequence[str] = (),
+    known: Callable[[str], Metric] | None = None,
+) -> dict[str, Any]:
+    """Return what `metric_options` were given, as `Study` and `analyze` take it.
+
+    metrics: if they are known already. usual: those that are taken if none is named. known: what is known of one.
+    """
+    if metrics is None:
+        stated = {name: what[name] for name in ("eps", "units", "bounds", "exact", "scales", "ratios")}
+        metrics = values.metrics(what["metrics"] or usual, known=known, **stated)
     sigma = values.numbers("--sigma", what["sigma"])
     return {
         "metrics": metrics,

@@ -106,7 +106,7 @@ def writable(picture: Path) -> None:
     in_a_folder(picture)
 
 
-def in_a_folder(path: Path) -> None:
+def in_a_folder(path: Path, option: str = "--out") -> None:
     """Refuse a path in a folder that is not there."""
     if not path.absolute().parent.is_dir():
-        raise InvalidInput(f"--out must be in a folder that exists, got {path}")
+        raise InvalidInput(f"{option} must be in a folder that exists, got {path}")

@@ -1,10 +1,9 @@
-"""`paretoscout status`, `front`, `explain`, `plot`, `export`, `analyze`: what is known."""
+"""`paretoscout status`, `front`, `explain`, `plot`, `export`: what is known."""
 
 from __future__ import annotations
 
 import json
 import math
-import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -21,14 +20,8 @@ from .conventions import Exit
 from .options import (
     JSON_HELP,
     alone,
-    block_option,
-    goal_option,
     load,
-    measured,
-    metric_options,
-    population_option,
     study_options,
-    time_option,
     waiting,
 )
 
@@ -39,8 +32,6 @@ if TYPE_CHECKING:
     from ..verdicts import VerdictTable
 
 WATCH_SECONDS = 2.0
-#: How many orders of a whole table are tried, to say how few of its measurements would have done.
-ORDERS_TRIED = 10
 #: Of more options than this the first that were withdrawn are shown.
 MOST_WITHDRAWN = 10
 FORMATS = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
@@ -103,11 +94,11 @@ def _with_eps(study: Study, eps: tuple[str, ...], as_json: bool, everything: boo
         click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
         return
     screen = show.console()
-    screen.print(show.verdict_table(table, **_limit(everything)))
+    screen.print(show.verdict_table(table, **limit(everything)))
     show.said(screen, sentence(table))
 
 
-def _limit(everything: bool) -> dict[str, Any]:
+def limit(everything: bool) -> dict[str, Any]:
     """How many rows a table has, as `verdict_table` takes it."""
     return {"most": None} if everything else {"hint": "--all shows them"}
 
@@ -187,15 +178,15 @@ def _picture(study: Study, standing: Standing, ahead: Remaining | None, everythi
         notes.append(Text("the budget is spent", style="yellow"))
     outlook = "" if standing.done or ahead is None else str(ahead)
     head = [Text(line(standing.title), style="bold")] if standing.title else []
-    return Group(*head, show.verdict_table(standing.table, outlook, **_limit(everything)), *notes)
+    return Group(*head, show.verdict_table(standing.table, outlook, **limit(everything)), *notes)
 
 
 def _remaining(study: Study, standing: Standing) -> Remaining | None:
     """What is still needed; nobody can tell before each option was measured."""
-    return study.remaining() if standing.done or _all_measured(standing.table) else None
+    return study.remaining() if standing.done or all_measured(standing.table) else None
 
 
-def _all_measured(table: VerdictTable) -> bool:
+def all_measured(table: VerdictTable) -> bool:
     return bool(table.counts.all())
 
 
@@ -271,10 +262,16 @@ def plot(out: Path, x: str | None, y: str | None, storage: str, name: str) -> No
     type=click.Choice(list(FORMATS.values())),
     help="[default: by the ending of --out, else csv]",
 )
+@click.option(
+    "--to",
+    "tool",
+    type=click.Choice(["hyperfine-json"]),
+    help="Write the times of a bench as another tool does, for what shows its files.",
+)
 @click.option("--out", type=_out, help="Where it goes. [default: the terminal]")
 @click.option("--json", "as_json", is_flag=True, help="Write all that is known instead, as status --json does.")
 @study_options
-def export(form: str | None, out: Path | None, as_json: bool, storage: str, name: str) -> None:
+def export(form: str | None, tool: str | None, out: Path | None, as_json: bool, storage: str, name: str) -> None:
     """Write all measurements as csv, json or parquet: trial (empty: imported), option, metrics, time.
 
     Or, as markdown, the verdicts, ready for a report; or, with --json, all that is known.
@@ -285,6 +282,10 @@ def export(form: str | None, out: Path | None, as_json: bool, storage: str, name
         if form is not None:
             raise InvalidInput(f"--json must come without --format, got {form}")
         form = "standing"
+    if tool is not None:
+        if form is not None:
+            raise InvalidInput(f"--to must come without --format and --json, got {form}")
+        form = tool
     if form is None:
         ending = ".csv" if out is None else out.suffix.lower()
         if ending not in FORMATS:
@@ -300,13 +301,31 @@ def export(form: str | None, out: Path | None, as_json: bool, storage: str, name
     else:
         from ..study.exported import csv_lines, json_lines
 
-        made = {"csv": csv_lines, "json": json_lines, "markdown": _markdown, "standing": _standing}[form]
-        text = "".join(made(study))
+        made = {"csv": csv_lines, "json": json_lines, "markdown": _markdown, "standing": _standing, tool: _hyperfine}
+        text = "".join(made[form](study))
         if out is None:
             click.echo(text, nl=False)
             return
         out.write_text(text, encoding="utf-8", newline="")
     click.echo(line(f"written: {out}"))
+
+
+def _hyperfine(study: Study) -> str:
+    from ..readers.contract import SECONDS
+    from ..readers.hyperfine import as_json
+
+    times: dict[str, list[float]] = {name: [] for name in study.arms}
+    units = {metric.name: metric.unit for metric in study.spec.metrics}
+    if units.get("time") not in SECONDS:
+        raise InvalidInput(
+            f"--to hyperfine-json must be of a study with a metric 'time' in {', '.join(SECONDS)}, as paretoscout "
+            f"bench makes them, got {', '.join(study.spec.columns)}"
+        )
+    column = study.spec.columns.index("time")
+    for _, option, row, _ in study.observations():
+        if option in times and (value := row[column]) is not None:
+            times[option].append(value * SECONDS[units["time"]])
+    return json.dumps(as_json(times), indent=2) + "\n"
 
 
 def _standing(study: Study) -> str:
@@ -330,98 +349,3 @@ def _markdown(study: Study) -> str:
     grid = markdown_table(header, escaped, rule=" --- ") + "\n"
     more = [f"Withdrawn: {markdown(f'{each.option} ({each.reason})')}\n" for each in standing.withdrawn]
     return "\n".join([f"Guarantee: {markdown(str(table.guarantee))}\n", grid, f"{table.tally()}\n", *more])
-
-
-@click.command(short_help="What a finished table of measurements already proves.")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--arm", metavar="COLUMN", help="Which column names the option.")
-@metric_options
-@goal_option("practical")
-@click.option(
-    "--long",
-    metavar="metric=COLUMN,value=COLUMN",
-    help="The table has a row for each number: which column names the metric, which has the number.",
-)
-@time_option
-@block_option
-@population_option
-@click.option("--seed", default=0, show_default=True, help="Of the order in which rows are taken.")
-@click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
-@all_option
-def analyze(file: Path, long: str | None, out: Path | None, as_json: bool, everything: bool, **what: Any) -> None:
-    """Say what the measurements in FILE, a CSV file, prove: which options are on the front, which are dominated.
-
-    The noise is unknown and normal, unless --sigma or --bounds say more. More rows may be added and the table analysed
-    again: the guarantee holds, as long as which rows there are does not depend on their outcomes.
-
-    Exit code 0: every option has its verdict; 3: some have none.
-    """
-    from .. import plots
-    from ..frames import read_csv
-    from ..simulation.progress import at_work
-    from ..study import study_of_table
-    from . import show
-
-    check_columns_named(file, what)
-    if out is not None:
-        show.writable(out)
-    how = {"goal": values.goal(what["goal"]), **{name: what[name] for name in ("time", "seed", "block", "target")}}
-    with at_work(lambda: f"analyze {file}"):
-        study = study_of_table(read_csv(file), what["arm"], **measured(what), **_long(long), **how)
-    table, screen = study.verdicts(), show.console()
-    if as_json:
-        click.echo(json.dumps(table.as_dict(), indent=2, allow_nan=False))
-    else:
-        screen.print(show.verdict_table(table, **_limit(everything)))
-    if out is not None:
-        plots.front(table, path=out)
-        click.echo(line(f"picture: {out}"), err=as_json)
-    if not as_json:
-        show.answer(screen, table, study, study.remaining() if _all_measured(table) else None)
-        if table.guarantee.probability == 1.0:
-            screen.print(_would_have_done(read_csv(file), what, study, table), highlight=False, soft_wrap=True)
-    sys.exit(Exit.UNDECIDED if "undecided" in table.verdicts else 0)
-
-
-def _would_have_done(frame: Any, what: dict[str, Any], study: Study, table: VerdictTable) -> str:
-    """Say how many measurements of a whole table would have done, if they had been asked for one by one."""
-    from .. import problems
-    from ..simulation.replicates import simulate
-
-    problem = problems.table(
-        frame, what["arm"], study.spec.metrics, block=what["block"], tradeoffs=what["tradeoffs"], name="table"
-    )
-    result = simulate(
-        problem,
-        study.spec.algorithm_settings(),
-        delta=study.spec.delta,
-        goal=study.spec.asked.goal,
-        replicates=ORDERS_TRIED,
-    )
-    n, whole = statistics.median(result.samples.tolist()), int(table.counts.sum())
-    return (
-        f"One by one, as paretoscout create --blocks and ask would have them, about {n:,.0f} of these {whole:,} "
-        f"measurements ({n / whole:.0%}) would have done, with probability {1 - study.spec.delta:.10g} "
-        f"(median of {ORDERS_TRIED} random orders)."
-    )
-
-
-def check_columns_named(file: str | Path, what: dict[str, Any]) -> None:
-    """Refuse a CSV file of which nobody says what its columns are; say which there are."""
-    from ..frames import read_csv
-
-    if not what["arm"] or not what["metrics"]:
-        raise InvalidInput(
-            f"{file} must come with --arm COLUMN, which names the option, and -m COLUMN:min or -m COLUMN:max for each "
-            f"metric; its columns: {', '.join(read_csv(file))}"
-        )
-
-
-def _long(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    parts: dict[str, Any] = dict(part.partition("=")[::2] for part in text.split(","))
-    if set(parts) != {"metric", "value"} or not all(parts.values()):
-        raise InvalidInput(f"--long must be written metric=COLUMN,value=COLUMN, got {text!r}")
-    return parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -78,11 +78,15 @@ def metrics(
     exact: Sequence[str] = (),
     scales: Sequence[str] = (),
     ratios: Sequence[str] = (),
+    known: Callable[[str], Metric] | None = None,
 ) -> list[Metric]:
-    """Return the metrics that are written as -m, --eps, --unit, --bounds, --exact, --scale and --ratio."""
+    """Return the metrics that are written as -m, --eps, --unit, --bounds, --exact, --scale and --ratio.
+
+    known: what is known of a metric that is written as -m, if it is more than its name and direction.
+    """
     from ..statement import Metric
 
-    stated = [Metric(*direction_of(text)) for text in texts]
+    stated = [Metric(*direction_of(text)) if known is None else known(text) for text in texts]
     eps_of = numbers("--eps", eps, shares=True)
     if eps_of is not None and not isinstance(eps_of, Mapping):
         eps_of = dict.fromkeys([metric.name for metric in stated], eps_of)
@@ -102,9 +106,16 @@ def metrics(
             if name not in names:
                 raise UnknownName("metric", name, names, f"in --{field}")
     return [
-        replace(metric, **{field: given[metric.name] for field, given in more.items() if metric.name in given})
+        _with(metric, {field: given[metric.name] for field, given in more.items() if metric.name in given})
         for metric in stated
     ]
+
+
+def _with(metric: Metric, given: dict[str, Any]) -> Metric:
+    """Return a metric with what is written of it; a plain eps in place of one in percent compares by differences."""
+    if isinstance(metric.eps, str) and not isinstance(given.get("eps", ""), str):
+        given = {"scale": "linear", **given}
+    return replace(metric, **given)
 
 
 def _two(name: str, text: str) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
 from ..kernels.arrays import BoolArray
 from ..kernels.evidence import FEW_VALUES
+from ..readers import Reading
 from ..shown import counted
 from ..statement import Blocks, Metric, Statement
 from ..verdicts import VerdictTable
@@ -27,8 +28,8 @@ ENOUGH_ROWS = 20
 
 def analyze(
     frame: Any,
-    arm: str,
-    metrics: Mapping[str, str] | Sequence[Metric],
+    arm: str | None = None,
+    metrics: Mapping[str, str] | Sequence[Metric] | None = None,
     *,
     delta: float = DELTA,
     sigma: Any = None,
@@ -46,7 +47,8 @@ def analyze(
 ) -> VerdictTable:
     """Return which options are proven to be on the front, which to be dominated, and by whom.
 
-    frame: pandas, polars, pyarrow or a dict of columns. Wide form: one row per measurement and one column per metric;
+    frame: what `read` returned, which says arm, metrics, block and time by itself; or pandas, polars, pyarrow or a dict
+    of columns. Wide form: one row per measurement and one column per metric;
     cells may be empty. Long form: one row per number; `metric` names the column with the metric, `value` the column
     with the number.
     arm: the column that names the option.
@@ -83,13 +85,14 @@ def analyze(
         tradeoffs=tradeoffs,
         **how,
     )
-    return told.verdicts()
+    table = told.verdicts()
+    return frame.stated(table) if isinstance(frame, Reading) else table
 
 
 def study_of_table(
     frame: Any,
-    arm: str,
-    metrics: Mapping[str, str] | Sequence[Metric],
+    arm: str | None = None,
+    metrics: Mapping[str, str] | Sequence[Metric] | None = None,
     *,
     sigma: Any = None,
     guards: Sequence[str | Guard] = (),
@@ -102,6 +105,15 @@ def study_of_table(
     **how: Any,
 ) -> Study:
     """Return a study, in memory, that was told all rows of a table; see `analyze`. how: more for `Study`."""
+    passing = False
+    if isinstance(frame, Reading):
+        for what, told in {"arm": arm, "metrics": metrics, "block": block, "time": time}.items():
+            if told is not None:
+                raise InvalidInput(f"{what} of analyze must be left out with what read returned: it says that itself")
+        arm, metrics, block, time, passing = "option", frame.metrics, frame.block, frame.time, frame.passing
+        frame, target = frame.table, target or frame.target
+    if arm is None or metrics is None:
+        raise InvalidInput("arm and metrics of analyze must be given, unless the table is what read returned")
     if (metric is None) != (value is None):
         raise InvalidInput("metric and value of analyze must be given together, for a table in long form")
     columns = Columns(frame, "this table")
@@ -131,7 +143,7 @@ def study_of_table(
             if given is not None and len(given if isinstance(given, (tuple, list, dict)) else [given]):
                 raise InvalidInput(f"{what} of analyze must be left out where the table has blocks, got {given!r}")
         wide = Columns(columns.with_columns({arm: labels, block: columns.labels(block), **cells}), columns.where)
-        return _study_of_blocks(wide, labels, wide.labels(block), stated, target, **how)
+        return _study_of_blocks(wide, labels, wide.labels(block), stated, target, passing, **how)
     if target is not None:
         raise InvalidInput(f"target of analyze must go with block: the column that names it, got {target!r}")
     study = Study(
@@ -155,6 +167,7 @@ def _study_of_blocks(
     blocks: Sequence[str],
     metrics: tuple[Metric, ...],
     target: str | None,
+    passing: bool = False,
     *,
     delta: float = DELTA,
     goal: str | int = "practical",
@@ -165,7 +178,7 @@ def _study_of_blocks(
 
     If each option has all blocks, nothing is left to chance. If the blocks of each are the first ones of one order
     (those of a study that let options go early), that is the order; where it leaves a choice it is drawn from the seed,
-    because a table may be sorted by outcome. Else a pair is judged by the blocks of both.
+    because a table may be sorted by outcome. Else a pair is judged by the blocks of both. passing: blocks are sessions.
     """
     how.pop("guards", None)
     arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
@@ -186,7 +199,7 @@ def _study_of_blocks(
         sigma=np.full(len(metrics), np.nan),
         goal=goal,
         delta=delta,
-        blocks=Blocks(named, target or ("list" if there.all() else "population"), passing=not nested),
+        blocks=Blocks(named, target or ("list" if there.all() else "population"), passing=passing or not nested),
         tradeoffs=tradeoffs,
     )
     if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
