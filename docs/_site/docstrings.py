@@ -135,7 +135,7 @@ def on_signature(
         taken = taken and re.sub(spelled, short, taken)
         returned = returned and re.sub(spelled, short, returned)
     if taken:  # what begins with a line is nobody's business
-        taken = re.sub(r", _\w+: [\w.]+(?:\[[^\]]*\])?(?: = [^,)]*)?(?=[,)])", "", taken)
+        taken = re.sub(r", _\w+: [~\w.]+(?:\[[^\]]*\])?(?: = [^,)]*)?(?=[,)])", "", taken)
     return taken, returned
 
 
