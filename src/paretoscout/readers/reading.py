@@ -588,7 +588,7 @@ def read(
     Benchmark, MLflow, Optuna, JMH, lm-evaluation-harness, criterion.rs.
     option, block: which of the labels in the files name an option, and say on what it was measured, if not the usual
     ones; several have commas between them.
-    metrics: which to take: names, or `Metric`s, or {name: "min" or "max"}. None: the usual ones of the tool.
+    metrics: which to take: names, or `Metric` objects, or {name: "min" or "max"}. None: the usual ones of the tool.
     rows: where runs follow each other, what a row is: "sessions", "processes", "batches" or "runs". None: a session if
     there are several files, else a process if there are several, else a batch of runs.
     beside: a CSV file with a column "option" and numbers that are certain of each, such as sizes; name them in metrics.
