@@ -187,6 +187,7 @@ ALLOWED: dict[str, set[str]] = {
         "problem",
         "statement",
         "problems",
+        "readers",
         "shown",
         "simulation",
         "study",

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import paretoscout as ps
-from paretoscout.audit import doors, measure
+from paretoscout.audit import doors, measure, on_files
 from paretoscout.audit.doors import BOUNDS, DOORS, NOTHING, SIGMA, Crew, DoorCase, Guarded, Options, Played
 from paretoscout.audit.measure import BROKEN, KEPT, Row
 from paretoscout.cli.main import main
@@ -62,6 +62,10 @@ def test_sorted_rows_that_nobody_shuffles_are_found_out() -> None:
     assert row_of(partial(row_by_row, options, "sorted by value within options")).verdict == BROKEN
     row = row_of(partial(doors.analyzed, options, "sorted by value within options", 60))
     assert (row.verdict, row.failures) == (KEPT, 0)
+
+
+def test_runs_in_a_row_that_are_called_independent_are_found_out() -> None:
+    assert row_of(partial(on_files.read_from, 0.0, 0.001, 1, True, "runs", "front")).verdict == BROKEN
 
 
 @pytest.mark.parametrize(

@@ -414,6 +414,24 @@ def test_many_replicates_do_not_live_in_memory(tmp_path: Path) -> None:
     assert len(folder.numbers(cells[0])) == 20_000
 
 
+GROWS = """
+import sys
+from pathlib import Path
+import psutil
+import paretoscout as ps
+for name, n in (("warm", 3_000), ("many", 20_000)):
+    before = psutil.Process().memory_info().rss
+    ps.sweep("s5", "scout", grid={"eps": [0.2]}, replicates=n, out=Path(sys.argv[1]) / name, progress=False)
+print((psutil.Process().memory_info().rss - before) / n)
+"""
+
+
+def test_no_replicate_leaves_anything_in_memory(tmp_path: Path) -> None:
+    """A replicate with random generators of its own left 5.4 kB: compiled code never lets go of one."""
+    told = subprocess.run([sys.executable, "-c", GROWS, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert float(told.stdout) < 1000.0
+
+
 # The command
 
 

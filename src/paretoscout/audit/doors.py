@@ -688,6 +688,13 @@ def block_cases() -> Iterator[DoorCase]:
     yield from cases()
 
 
+def file_cases() -> Iterator[DoorCase]:
+    """Result files of other tools."""
+    from .on_files import cases  # which is made of what is here
+
+    yield from cases()
+
+
 #: By the name that `--family` takes; the most dangerous first.
 DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "workers": worker_cases,
@@ -697,6 +704,7 @@ DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "import": import_cases,
     "guards": guard_cases,
     "blocks": block_cases,
+    "files": file_cases,
 }
 
 
