@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ from paretoscout.sweeps.cells import Cell, Plan, Play, Report
 from paretoscout.sweeps.grid import cells_of
 from paretoscout.sweeps.runs import TIME, RunCell
 from paretoscout.sweeps.schedule import play, work
+from paretoscout.sweeps.sources import reachable
 from paretoscout.sweeps.store import Folder, Memory
 
 GRID = {"eps": [0.1, 0.2], "scout.regret_weight": [0.0, 0.5]}
@@ -355,6 +357,21 @@ def test_nobody_waits_for_ever_for_one_who_compiles(tmp_path: Path, monkeypatch:
     cell = Counted(slow=(99,))
     with schedule._first_to_compile(cell.code):
         assert [row["value"] for row in work(cell, [0, 1], 9.0, 9.0).rows] == [0, 1]
+
+
+def test_threads_find_out_at_the_same_time_which_code_they_run() -> None:
+    """Python 3.11 breaks where a thread goes on while another one parses: here whenever garbage is collected."""
+
+    def let_others_go_on(*_: Any) -> None:
+        time.sleep(0)
+
+    gc.callbacks.append(let_others_go_on)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(lambda _: reachable("checks"), range(8)))
+    finally:
+        gc.callbacks.remove(let_others_go_on)
+    assert all(each == found[0] for each in found)
 
 
 def test_workers_with_other_code_are_refused() -> None:

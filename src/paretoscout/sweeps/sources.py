@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ from ..kernels.compile import sources_digest
 from ..version import __version__
 
 FOLDER = Path(__file__).parent.parent
+#: Python 3.11 cannot parse in several threads at the same time: it mixes up how deep each of them is.
+_parsing = threading.Lock()
 
 
 @cache
@@ -53,7 +56,9 @@ def _imported(name: str, file: Path, folder: Path) -> Iterator[str]:
     """Yield the modules of the package that one of them imports."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     around = f"{name}."
-    for target in _targets(ast.parse(file.read_text(encoding="utf-8")), package):
+    with _parsing:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    for target in _targets(tree, package):
         parts = target.split(".")
         if parts[0] != folder.name:
             continue
