@@ -276,9 +276,9 @@ def _theorems(data: Comparison) -> str:
 
 #: What `regret_upper_bound` and `estimation_bound` have in place of what is printed, and why.
 ERRORS = (
-    "thm:regret hides its constants. `regret_upper_bound` has those of the proof, with four steps mended: a factor "
-    "sqrt(d) is lost in its last line; arms that are accepted leave the set A, and one of them may dominate what is "
-    "exploited by 4 max beta, not 2; the widths with 3 sigma, for at most d arms, are left out; and before T_gamma "
+    "thm:regret hides its constants. `regret_upper_bound` has those of the proof, with four steps mended. A factor "
+    "sqrt(d) is lost in its last line. Arms that are accepted leave the set A, and one of them may dominate what is "
+    "exploited by 4 max beta, not 2. The widths with 3 sigma, for at most d arms, are left out. Before T_gamma "
     "a round that exploits may cost as much as one that explores.",
     "thm:regret prints theta_max d sigma / Delta*, the appendix the same with sigma^2, which has not the unit of "
     "regret. The proof gives d (theta_max + sigma)^2 / Delta*.",
