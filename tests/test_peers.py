@@ -73,7 +73,7 @@ def test_the_page_says_all_that_was_measured_and_why_the_rest_is_missing() -> No
         {"name": "Other", "settings": "none", "why": "it is not here"},
     ]
     head = {"date": "2026-01-02", "machine": "a machine", "delta": 0.1}
-    head |= {"replicates": 200, "seconds": 120, "patience": 240, "disk": "4 GB"}
+    head |= {"replicates": 200, "seconds": 120, "patience": 240, "at_once": 2, "disk": "4 GB"}
     missing = {"name": "q", "title": "Another problem", "why": "it is not on this machine"}
     text = page.page({"head": head, "problems": [problem, missing], "cells": cells, "peers": peers, "commands": ""})
     header = ["who", "promises delta", "samples", "failures", "off", "samples per second", "memory (MB)"]

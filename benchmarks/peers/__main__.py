@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -311,7 +312,10 @@ def cells_of(
         told |= {"promises": algorithm.promises}
         mine = [run for run in runs if run["algorithm"] in ("", algorithm.key)]
         print(f"{problem['title']}: {algorithm.label}: {why or f'{len(mine)} runs'}", flush=True)
-        yield {**told, "why": why} if why else {**told, "row": page.row_of(problem, mine), "runs": mine}
+        row = None if why else page.row_of(problem, mine)
+        if row and algorithm is FEWEST:
+            problem["budget"] = round(row["samples"])
+        yield {**told, "row": row, "runs": mine} if row else {**told, "why": why}
 
 
 def together(peer: Peer) -> list[list[Algorithm]]:
@@ -352,6 +356,7 @@ def head(given: argparse.Namespace) -> dict[str, Any]:
         "delta": DELTA,
         "replicates": given.replicates,
         "seconds": given.seconds,
+        "at_once": given.at_once,
         "patience": PATIENCE * given.seconds,
         "disk": f"{sum(_size(home) for home in ENVIRONMENTS.iterdir()) / 1e9:.0f} GB",
     }
@@ -367,6 +372,9 @@ def main() -> None:
     parser.add_argument(
         "--note", default="", help="what else the page says of the machine, such as what ran beside this"
     )
+    parser.add_argument(
+        "--at-once", type=int, default=cores(), help="how many programs run at the same time  [default: one a core]"
+    )
     names = [peer.module for peer in PEERS]
     parser.add_argument("--only", choices=names, action="append", help="keep what --json has of all others")
     for peer in PEERS:
@@ -376,8 +384,11 @@ def main() -> None:
     given = parser.parse_args()
     told: dict[str, Any] = json.loads(given.json.read_text()) if given.only and given.json.exists() else {}
     told = {"problems": list(problems()), "cells": [], "peers": [], **told}
-    there = [problem for problem in told["problems"] if "why" not in problem]
     asked = [peer for peer in PEERS if not given.only or peer.module in given.only]
+    there = [problem for problem in told["problems"] if "why" not in problem]
+    if asked[0].module != "ours" and not all("budget" in problem for problem in there):
+        parser.error(f"--only ours must come first: its samples are the budget of others, and {given.json} has none")
+    installed: list[tuple[Peer, str]] = []
     for peer in asked:
         told["cells"] = [each for each in told["cells"] if each["peer"] != peer.module]
         told["peers"] = [each for each in told["peers"] if each["name"] != peer.name]
@@ -390,20 +401,23 @@ def main() -> None:
             try:
                 install(peer, given.torch)
                 about |= described(peer, code)
+                installed.append((peer, code))
             except subprocess.CalledProcessError as failed:
                 said = (failed.stderr or "").strip().splitlines() or [str(failed)]
                 about["why"] = f"it could not be installed: {said[-1]}"
         told["peers"].append(about)
-        for problem in there if "why" not in about else []:
-            for algorithms in together(peer):
-                told["cells"] += cells_of(peer, algorithms, problem, given, code)
-                if FEWEST in algorithms:
-                    (fewest,) = (
-                        each
-                        for each in told["cells"]
-                        if (each["problem"], each["key"]) == (problem["name"], FEWEST.key)
-                    )
-                    problem["budget"] = round(fewest["row"]["samples"])
+    # Ours first and alone: it says what budget the others get.
+    for at_once, ours in ((1, True), (given.at_once, False)):
+        calls = [
+            (peer, algorithms, problem, given, code)
+            for problem in there
+            for peer, code in installed
+            if (peer.module == "ours") == ours
+            for algorithms in together(peer)
+        ]
+        with ThreadPoolExecutor(at_once) as threads:
+            for cells in threads.map(lambda call: list(cells_of(*call)), calls):
+                told["cells"] += cells
                 save(told, given)
     others = [hyperfine(), *WITHOUT]
     told["peers"] = [each for each in told["peers"] if each["name"] not in [other["name"] for other in others]] + others

@@ -28,7 +28,7 @@ smallest gap that decides: so there is one right answer, exactly the front.
 - **Samples per second** are those of one core, with choosing, deciding and drawing the noise. **Memory** is the largest that the process
   had.
 - **Ours** are the same algorithms in paretoscout. Each of these rows is a [sweep](sweeps.md). Those of a problem share a process, and so its
-  memory.
+  memory. They ran first and alone; of the others {at_once} at a time.
 - Each row has {replicates} runs, or as many as {seconds} s allowed. A run that was cut off at the end is not counted.
 
 """
