@@ -340,6 +340,48 @@ def _tied_on_blocks(n_blocks: int) -> Problem:
     return table({**named, "won": ones}, "arm", [Metric("won", eps=0.0, bounds=(0.0, 1.0))], block="block")
 
 
+def tradeoffs() -> Iterator[Case]:
+    """Options judged by sums of metrics, whose noise adds up there as much as it can, or is not known."""
+    narrow = np.array([[3.0, 1.0], [0.0, 1.0]])  # "1 a <= 3 b"
+    below = np.array([[2.0, -1.0], [-1.0, 2.0]])
+    # the first is behind the second by 1.02 eps in every sum, and ahead of the third by a hair in one
+    leads = np.array([[0.0, 0.0], [1.02, 1.02], [1.8, -0.002]])
+
+    def placed(weights: FloatArray, leads: FloatArray = leads) -> FloatArray:
+        """Where options are that lead the first one so much in sums, in units of the eps of each; eps is 0.5."""
+        return np.asarray(np.linalg.solve(weights, (leads * (0.5 * weights.sum(axis=1))).T).T)
+
+    drawn = np.random.default_rng(24).normal(size=1000)
+    tells = {"noise": "unknown"}
+    found = [
+        _rows("K=3 L=2, noise adds up", placed(narrow), [np.column_stack([drawn, drawn])] * 3, 0.5, short=True),
+        Case("K=3 L=2, normal noise", gaussian(placed(narrow), sigma=1.0), 0.5),
+        Case("K=3 L=2, noise unknown", gaussian(placed(narrow), sigma=1.0), 0.5, tells),
+        Case("K=3 d=2 L=2", linear([[1, 0], [0, 1], [0.5, 0.5]], placed(narrow)[:2], sigma=1.0), 0.5),
+    ]
+    must_go = gaussian(placed(narrow, np.array([[0.0, 0.0], [1.02, -0.49]])), sigma=1.0)
+    found.append(Case("K=2 L=2, practical, must go", must_go, 0.5, goal="practical"))
+    rates = np.array([[0.3, 0.3], [0.56, 0.56], [0.62, 0.29]])
+    bounded = _around(rates, _events(rates), (0.0, 1.0))
+    found.append(Case("K=3 L=2, rates, bounds told", bounded, 0.25, tells, 200_000))
+    for case in found:
+        yield _judged_by(case, narrow)
+    opposite = [np.column_stack([drawn, -drawn])] * 3
+    yield _judged_by(_rows("K=3 L=2, weights below 0, noise adds up", placed(below), opposite, 0.5), below)
+    # three metrics, each worth at most twice any other: six sums
+    rng = np.random.default_rng(25)
+    means = np.vstack([np.zeros(3), np.full(3, 0.51), rng.normal(size=(6, 3)) - 1.0])
+    crowd = gaussian(means, sigma=1.0, metrics="abc")
+    worths = [f"1 {one} <= 2 {other}" for one in "abc" for other in "abc" if one != other]
+    yield _judged_by(Case("K=8 L=3, six sums", crowd, 0.5), worths)
+
+
+def _judged_by(case: Case, tradeoffs: Any) -> Case:
+    """The case with trade-offs."""
+    assert isinstance(case.problem, Problem)
+    return replace(case, problem=case.problem.replace(tradeoffs=tradeoffs))
+
+
 #: By the name that `--family` takes.
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "unit-contexts": unit_contexts,
@@ -357,6 +399,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "misfit": misfit,
     "replayed": replayed,
     "blocks": blocks,
+    "tradeoffs": tradeoffs,
 }
 
 
