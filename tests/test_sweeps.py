@@ -7,8 +7,10 @@ import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -605,6 +607,53 @@ def test_a_ray_cluster_gives_the_same_rows_also_when_a_worker_is_killed(
     assert numbers_of(done) == numbers_of(on_threads)
     study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
     assert study.run(measured, engine="ray:2").front == ("c",)
+
+
+@pytest.mark.long
+def test_a_ray_cluster_that_is_there_gives_the_same_rows(
+    on_threads: ps.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its address: it has processes of its own, which this one did not start, and goes on afterwards."""
+    pytest.importorskip("ray")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    port, client = free_port(), free_port()
+    start = ["start", "--head", "--block", "--node-ip-address=127.0.0.1", f"--port={port}", "--include-dashboard=false"]
+    ray = Path(sys.executable).with_name("ray")
+    # not in tmp_path, whose name is too long for Ray's sockets
+    with (
+        tempfile.TemporaryDirectory(prefix="ray") as home,
+        subprocess.Popen(
+            [ray, *start, f"--ray-client-server-port={client}", "--num-cpus=2", f"--temp-dir={home}"],
+            start_new_session=True,
+            env=os.environ | {"RAY_AUTH_MODE": "disabled"},  # takes clients with a token and without
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as head,
+    ):
+        try:
+            wait_for("the server of clients, or the end", lambda: answers(client) or head.poll() is not None)
+            assert head.poll() is None
+            address = f"ray://127.0.0.1:{client}"
+            done = small(tmp_path / "rows", engine=address, keep=("front", "pulls", "curve"))
+            assert numbers_of(done) == numbers_of(on_threads)
+            for _ in range(2):
+                study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
+                assert study.run(measured, engine=address).front == ("c",)
+            assert head.poll() is None
+        finally:
+            os.killpg(head.pid, signal.SIGKILL)
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+    return port
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def dies(arm: str) -> dict[str, float]:

@@ -212,7 +212,12 @@ class Ray(Engine):
                     logging_level=logging.ERROR,
                 )
             except (ConnectionError, RuntimeError) as problem:
-                raise EngineUnavailable(f"no Ray cluster answers at {address}: {problem}") from None
+                raise EngineUnavailable(
+                    f"no Ray cluster answers at {address}: {problem}. A cluster that asks for a token gets it with "
+                    "the environment variable RAY_AUTH_MODE=token"
+                    if address
+                    else f"no Ray cluster starts here: {problem}"
+                ) from None
 
     @property
     def slots(self) -> int:
