@@ -201,6 +201,15 @@ def test_every_picture_of_a_concept_has_a_dark_twin_and_is_shown() -> None:
     assert set(re.findall(r"images/concepts/([\w-]+\.svg)", written)) == light
 
 
+def test_every_page_with_a_picture_names_what_makes_it() -> None:
+    maker = r"`make [a-z]+`|python -m benchmarks|python tools/|paretoscout (demo|plot|reproduce|serve --demo)|--picture|ps\.plots"
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        pictures = re.findall(r"^!\[.*\]\((\S+)\)$", text, re.M)
+        drawn_by_hand = pictures == ["architecture.svg"]
+        assert not pictures or drawn_by_hand or re.search(maker, text), document
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     """Each name of `ps.__all__`, and of the modules there, is on a page of docs/reference/python."""
     written = "".join(
