@@ -39,7 +39,7 @@ AGAIN = """## Run it again
 make peers
 ```
 
-It takes about an hour, and {disk} of disk under `.venvs-peers`. Programs come from PyPI; the code of papers does not. Fetch that yourself, make it
+It takes about half an hour on two cores, and {disk} of disk under `.venvs-peers`. Programs come from PyPI; the code of papers does not. Fetch that yourself, make it
 run as its authors say, and name it:
 `make peers PEERS="--ege-code ../ege --gege-code ../linear_psi --track-and-stop-code ../sequential-pareto-learning-experiments"`.
 What is not there is skipped, and the page says so. `PEERS="--only vopy"` runs one program again and keeps what is known of the others.
