@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -607,6 +608,22 @@ def test_a_ray_cluster_gives_the_same_rows_also_when_a_worker_is_killed(
     assert numbers_of(done) == numbers_of(on_threads)
     study = ps.Study(["a", "b", "c"], {"x": "max"}, sigma=0.1, storage="memory")
     assert study.run(measured, engine="ray:2").front == ("c",)
+
+
+def test_the_estimate_goes_by_what_cells_take_not_by_how_many_replicates_are_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: 26.0))
+    cell = Cell()
+    slow = schedule.Playing(cell, Plan(100), 0, spent=50.0, timed=50, finished=50)
+    quick = schedule.Playing(cell, Plan(1000), 1, spent=2.0, timed=20, finished=20)
+    limited = schedule.Playing(cell, Plan(100, seconds=60.0), 2, spent=50.0, timed=50, finished=50)
+    pace = schedule.Pace(4)
+    assert pace.seconds_left() is None
+    pace.began, pace.work, pace.open, pace.unopened = 0.0, 52.0, [slow, quick], 1  # two workers
+    pace.end(quick)  # it ended early
+    assert pace.seconds_left() == 50.5  # 50 of the slow one, 51 of the one that is not open yet, by two
+    assert limited.ahead == 10.0
 
 
 @pytest.mark.long

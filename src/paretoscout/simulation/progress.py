@@ -64,6 +64,13 @@ class Progress:
         self.began = time.monotonic()
         self.due = Due()
         self.bar: Any = None
+        #: Replaced where more is known than how long replicates took so far.
+        self.seconds_left: Callable[[], float | None] = self._at_the_pace_so_far
+
+    def _at_the_pace_so_far(self) -> float | None:
+        if not self.finished:
+            return None
+        return (time.monotonic() - self.began) / self.finished * (self.total - self.finished)
 
     def samples(self, rounds: int) -> None:
         """Count samples taken."""
@@ -78,8 +85,8 @@ class Progress:
         far = f"{self.title}: {self.finished:,} of {self.total:,} {self.unit}"
         if not self.finished:
             return f"{far}, {self.played:,} samples so far" if self.played else far
-        seconds = (time.monotonic() - self.began) / self.finished * (self.total - self.finished)
-        return f"{far}, about {rough_span(seconds)} left"
+        seconds = self.seconds_left()
+        return far if seconds is None else f"{far}, about {rough_span(seconds)} left"
 
     def refresh(self) -> None:
         """Bring the bar up to date, or print a line if one is due; called from the thread that owns the terminal."""
@@ -91,7 +98,7 @@ class Progress:
             return
         if self.bar is None and time.monotonic() - self.began > PATIENCE:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
             from rich.progress import Progress as Bar
 
             self.bar = Bar(
@@ -99,14 +106,16 @@ class Progress:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[played]}"),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[left]}"),
                 console=Console(stderr=True),
                 transient=True,
             )
-            self.bar.add_task(self.title, total=self.total, played="")
+            self.bar.add_task(self.title, total=self.total, played="", left="")
             self.bar.start()
         if self.bar is not None:
-            self.bar.update(0, completed=self.finished, played=f"{self.played / 1e6:,.1f} M samples")
+            seconds = self.seconds_left()
+            left = "" if seconds is None else f"about {rough_span(seconds)} left"
+            self.bar.update(0, completed=self.finished, played=f"{self.played / 1e6:,.1f} M samples", left=left)
 
 
 @contextmanager

@@ -61,6 +61,7 @@ class Playing:
     rows: list[Row] = field(default_factory=list)  # all there are, where looks need them
     finished: int = 0
     spent: float = 0.0  # seconds of work
+    timed: int = 0  # replicates that these are of
     flying: int = 0  # chunks that are handed out
     tries: Counter[int] = field(default_factory=Counter)  # of chunks whose workers died, by their first numbers
     refused: str = ""
@@ -70,6 +71,39 @@ class Playing:
     def hears(self) -> bool:
         """Whether its rows are needed while it is played."""
         return self.plan.enough is not None
+
+    @property
+    def ahead(self) -> float:
+        """About how many seconds of work there are up to the next look, or to the end."""
+        replicates = self.plan.replicates - len(self.later) - self.finished
+        return max(0.0, min(replicates * self.spent / self.timed, self.plan.seconds - self.spent))
+
+
+class Pace:
+    """How much longer it takes, by how long cells took so far: they differ much more than the replicates of one."""
+
+    def __init__(self, cells: int) -> None:
+        self.began = time.monotonic()
+        self.open: list[Playing] = []
+        self.unopened = cells
+        self.ended, self.of_ended = 0, 0.0  # cells that took some work, and how much
+        self.work = 0.0  # in all
+
+    def end(self, playing: Playing) -> None:
+        """Take away a cell that is over."""
+        self.open.remove(playing)
+        self.ended += bool(playing.timed)
+        self.of_ended += playing.spent
+
+    def seconds_left(self) -> float | None:
+        """By the clock; None: nothing is known yet."""
+        known = [playing for playing in self.open if playing.timed]
+        if not self.work:
+            return None
+        ahead = sum(playing.ahead for playing in known)
+        each = (self.of_ended + sum(playing.spent for playing in known) + ahead) / (self.ended + len(known))
+        ahead += each * (self.unopened + len(self.open) - len(known))
+        return ahead * (time.monotonic() - self.began) / self.work
 
 
 def finish(
@@ -91,13 +125,14 @@ def play(
     """
     local = local or Local(bar)
     waiting = iter(enumerate(cells))
-    open_cells: list[Playing] = []
+    pace = Pace(len(cells))
+    bar.seconds_left = pace.seconds_left
     done: dict[int, Playing] = {}
     busy: dict[Future[Chunk], tuple[Playing, list[int]]] = {}
     yielded = 0
     try:
         while True:
-            _hand_out(engine, waiting, open_cells, busy, done, store, local)
+            _hand_out(engine, waiting, pace, busy, done, store, local)
             while yielded in done:
                 ended = done.pop(yielded)
                 bar.refresh()
@@ -106,12 +141,12 @@ def play(
             if not busy and yielded == len(cells):
                 return
             if busy:
-                _take_in(engine, open_cells, busy, done, store, bar)
+                _take_in(engine, pace, busy, done, store, bar)
     except KeyboardInterrupt:
         local.over.set()
         with suppress(KeyboardInterrupt):
             while busy:
-                _take_in(engine, open_cells, busy, done, store, bar)
+                _take_in(engine, pace, busy, done, store, bar)
         raise
     finally:
         local.over.set()
@@ -120,7 +155,7 @@ def play(
 def _hand_out(
     engine: Engine,
     waiting: Iterator[tuple[int, tuple[Cell, Plan]]],
-    open_cells: list[Playing],
+    pace: Pace,
     busy: dict[Future[Chunk], tuple[Playing, list[int]]],
     done: dict[int, Playing],
     store: Store,
@@ -129,17 +164,18 @@ def _hand_out(
     """Keep the engine busy: earlier cells come first."""
     slots = engine.slots
     while len(busy) < AHEAD * slots:
-        ready = next((each for each in open_cells if each.left and not (each.plan.limited and each.flying)), None)
+        ready = next((each for each in pace.open if each.left and not (each.plan.limited and each.flying)), None)
         if ready is None:
             following = next(waiting, None)
             if following is None:
                 return
             place, (cell, plan) = following
             ready = _opened(place, cell, plan, store)
+            pace.unopened -= 1
             if ready.over:
                 done[place] = ready
             else:
-                open_cells.append(ready)
+                pace.open.append(ready)
             continue
         size = MOST_IN_CHUNK if ready.plan.limited else min(MOST_IN_CHUNK, math.ceil(ready.segment / (AHEAD * slots)))
         numbers, ready.left = ready.left[:size], ready.left[size:]
@@ -152,7 +188,7 @@ def _opened(place: int, cell: Cell, plan: Plan, store: Store) -> Playing:
     if there:
         rows = store.rows(cell) if plan.enough is not None or plan.limited else []
         opened.rows, opened.finished = rows if opened.hears else [], len(there)
-        opened.spent = sum(row["seconds"] for row in rows)
+        opened.spent, opened.timed = sum(row["seconds"] for row in rows), len(rows)
     opened.later = plan.numbers()
     _look(opened, there)
     return opened
@@ -190,7 +226,7 @@ def _submitted(engine: Engine, playing: Playing, numbers: list[int], local: Loca
 
 def _take_in(
     engine: Engine,
-    open_cells: list[Playing],
+    pace: Pace,
     busy: dict[Future[Chunk], tuple[Playing, list[int]]],
     done: dict[int, Playing],
     store: Store,
@@ -209,8 +245,11 @@ def _take_in(
         playing.flying -= 1
         if problem is None:
             chunk = future.result()
+            worked = sum(row["seconds"] for row in chunk.rows)
             playing.finished += len(chunk.rows)
-            playing.spent += sum(row["seconds"] for row in chunk.rows)
+            playing.timed += len(chunk.rows)
+            playing.spent += worked
+            pace.work += worked
             playing.rows += chunk.rows if playing.hears else []
             playing.left = [*chunk.left, *playing.left]
             playing.refused = playing.refused or chunk.refused
@@ -230,7 +269,7 @@ def _take_in(
         if not playing.flying and not playing.left:
             _look(playing, store.numbers(playing.cell))
             if playing.over:
-                open_cells.remove(playing)
+                pace.end(playing)
                 done[playing.place] = playing
                 bar.finished += max(0, playing.plan.replicates - playing.finished)  # one that ended early counts whole
                 playing.rows, playing.shared = [], None
