@@ -620,9 +620,10 @@ def test_the_estimate_goes_by_what_cells_take_not_by_how_many_replicates_are_don
     limited = schedule.Playing(cell, Plan(100, seconds=60.0), 2, spent=50.0, timed=50, finished=50)
     pace = schedule.Pace(4)
     assert pace.seconds_left() is None
-    pace.began, pace.work, pace.open, pace.unopened = 0.0, 52.0, [slow, quick], 1  # two workers
+    pace.began, pace.work, pace.open, pace.unopened = 0.0, 51.0, [slow, quick], 1  # two workers
+    pace.add(quick, [{"seconds": 1.0}])
     pace.end(quick)  # it ended early
-    assert pace.seconds_left() == 50.5  # 50 of the slow one, 51 of the one that is not open yet, by two
+    assert pace.seconds_left() == 50.75  # 50 of the slow one, 51.5 of the one that is not open yet, by two
     assert limited.ahead == 10.0
 
 

@@ -83,11 +83,19 @@ class Pace:
     """How much longer it takes, by how long cells took so far: they differ much more than the replicates of one."""
 
     def __init__(self, cells: int) -> None:
-        self.began = time.monotonic()
+        self.began = self.heard = time.monotonic()
         self.open: list[Playing] = []
         self.unopened = cells
         self.ended, self.of_ended = 0, 0.0  # cells that took some work, and how much
-        self.work = 0.0  # in all
+        self.work = 0.0  # in all, until it was last heard of
+
+    def add(self, playing: Playing, rows: list[Row]) -> None:
+        """Count work that was done on a cell."""
+        seconds = sum(row["seconds"] for row in rows)
+        playing.spent += seconds
+        playing.timed += len(rows)
+        self.work += seconds
+        self.heard = time.monotonic()
 
     def end(self, playing: Playing) -> None:
         """Take away a cell that is over."""
@@ -96,14 +104,15 @@ class Pace:
         self.of_ended += playing.spent
 
     def seconds_left(self) -> float | None:
-        """By the clock; None: nothing is known yet."""
+        """By the clock; None: nothing is known yet, or it takes longer than was thought."""
         known = [playing for playing in self.open if playing.timed]
         if not self.work:
             return None
         ahead = sum(playing.ahead for playing in known)
         each = (self.of_ended + sum(playing.spent for playing in known) + ahead) / (self.ended + len(known))
         ahead += each * (self.unopened + len(self.open) - len(known))
-        return ahead * (time.monotonic() - self.began) / self.work
+        left = ahead * (self.heard - self.began) / self.work - (time.monotonic() - self.heard)
+        return left if left > 0.0 else None
 
 
 def finish(
@@ -245,11 +254,8 @@ def _take_in(
         playing.flying -= 1
         if problem is None:
             chunk = future.result()
-            worked = sum(row["seconds"] for row in chunk.rows)
             playing.finished += len(chunk.rows)
-            playing.timed += len(chunk.rows)
-            playing.spent += worked
-            pace.work += worked
+            pace.add(playing, chunk.rows)
             playing.rows += chunk.rows if playing.hears else []
             playing.left = [*chunk.left, *playing.left]
             playing.refused = playing.refused or chunk.refused
