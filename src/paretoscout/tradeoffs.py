@@ -39,6 +39,8 @@ class Part(Protocol):
 Tradeoffs = str | Sequence[str] | Sequence[Sequence[float]] | FloatArray
 
 _NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
+#: Numbers in trade-offs are above its inverse, and below it: sums of values must have room.
+LARGEST = 1e100
 _SIDE = rf"\s*{_NUMBER}\s*(%?)\s*(.*?)\s*"
 _WRITTEN = re.compile(rf"{_SIDE}(<=|>=){_SIDE}", re.IGNORECASE)
 FORM = "'1 ms <= 3 MB' (saving a millisecond is worth at most saving three megabytes)"
@@ -210,11 +212,14 @@ def _amount(number: str, percent: str, name: str, metrics: tuple[Part, ...], wha
         raise InvalidInput(f"{what} must name metrics, by name or unit, got {name!r}: {which} (there are {known})")
     metric = metrics[places[0]]
     try:
-        amount = Fraction(number)
+        size = float(number)  # first: Fraction writes out every zero
     except ValueError:
-        amount = Fraction(0)
-    if amount <= 0 or not math.isfinite(float(amount)):
-        raise InvalidInput(f"{what} must have numbers above 0, got {number!r} of {metric.name}")
+        size = 0.0
+    if not 1 / LARGEST <= size <= LARGEST:
+        raise InvalidInput(
+            f"{what} must have numbers above 0, from {1 / LARGEST:g} to {LARGEST:g}, got {number!r} of {metric.name}"
+        )
+    amount = Fraction(number)
     if metric.relative != bool(percent):
         how = f"by ratios: write '1% {metric.name}'" if metric.relative else "by differences: write no percentage of it"
         raise InvalidInput(f"{what} must fit how {metric.name} is compared, {how}")
