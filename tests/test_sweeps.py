@@ -6,6 +6,7 @@ import errno
 import gc
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -44,7 +45,8 @@ GRID = {"eps": [0.1, 0.2], "scout.regret_weight": [0.0, 0.5]}
 
 
 def small(out: Path, **how: Any) -> ps.Sweep:
-    return ps.sweep("s5", ["scout", "uniform"], **{"grid": GRID, "replicates": 12, "out": out, **how})
+    asked = {"problems": "s5", "algorithms": ["scout", "uniform"], "grid": GRID, "replicates": 12, "out": out}
+    return ps.sweep(**{**asked, **how})
 
 
 def numbers_of(done: ps.Sweep) -> list[dict[str, Any]]:
@@ -163,7 +165,7 @@ def test_a_broken_file_is_set_aside_and_run_again(tmp_path: Path) -> None:
     (tmp_path / "rows" / ".x.parquet.unfinished").write_bytes(b"half")
     again = small(tmp_path / "rows", replicates=3)
     assert again.complete
-    assert (tmp_path / "rows" / f"_unreadable-{broken.name}").read_bytes() == b"cut short"
+    assert (tmp_path / "rows" / f"_set-aside-{broken.name}").read_bytes() == b"cut short"
     assert not list((tmp_path / "rows").glob(".*"))
     assert numbers_of(again) == numbers_of(small(tmp_path / "new", replicates=3))
 
@@ -193,6 +195,72 @@ def test_another_problem_of_the_same_name_is_another_one(tmp_path: Path) -> None
     (a,), (b,) = (cells_of(problem, "scout", {}) for problem in (one, other))
     assert a.key != b.key
     assert a.key == replace(a, label="scout, called differently").key
+    assert a.key != replace(a, eps=1.0).key == replace(a, eps=1).key
+    asked: dict[str, Any] = {"algorithms": "scout", "replicates": 2, "out": tmp_path / "rows"}
+    ps.sweep(one, **asked)
+    with pytest.raises(InvalidInput, match=r"in which scout on p is the same as now.*another one of that name"):
+        ps.sweep(other, **asked)
+    assert ps.sweep([one, other.replace(name="q")], **asked).complete
+
+
+def test_a_sweep_that_keeps_more_gets_it(tmp_path: Path) -> None:
+    """The worker has the same combination ready, which kept less."""
+    ps.sweep("s5", "scout", replicates=2, out=tmp_path / "less")
+    more = ps.sweep("s5", "scout", replicates=2, out=tmp_path / "more", keep=("front", "pulls", "curve"))
+    assert all(sum(row["pulls"]) == row["samples"] for row in more.rows(more.cells[0]))
+
+
+def test_fewer_replicates_are_the_first_ones(tmp_path: Path) -> None:
+    small(tmp_path / "rows", replicates=4)
+    fewer = small(tmp_path / "rows", replicates=2)
+    assert numbers_of(fewer) == numbers_of(small(tmp_path / "new", replicates=2))
+    assert {line.replicates for line in fewer.lines} == {2}
+
+
+@pytest.mark.parametrize("damage", ["copied", "bent", "foreign"])
+def test_files_that_are_not_what_was_written_are_set_aside(damage: str, tmp_path: Path) -> None:
+    import pandas as pd
+    import pyarrow.parquet
+
+    part = small(tmp_path / "rows", replicates=3).folder.parts()[0]
+    if damage == "copied":
+        part.with_name(f"{part.stem} (copy).parquet").write_bytes(part.read_bytes())
+    elif damage == "bent":
+        columns = pyarrow.parquet.read_metadata(part).row_group(0).to_dict()["columns"]
+        regret = next(column for column in columns if column["path_in_schema"] == "regret")
+        content = bytearray(part.read_bytes())
+        content[regret["dictionary_page_offset"] + regret["total_compressed_size"] - 1] ^= 16
+        part.write_bytes(content)
+    else:
+        pd.DataFrame({"x": [1]}).to_parquet(part.with_name("x.parquet"))
+    again = small(tmp_path / "rows", replicates=3)
+    assert again.complete
+    assert len(list((tmp_path / "rows").glob("_set-aside-*"))) == 1
+    assert numbers_of(again) == numbers_of(small(tmp_path / "new", replicates=3))
+    assert len(pd.read_parquet(tmp_path / "rows")) == 6 * 3
+
+
+def test_what_a_users_algorithm_can_run_is_known_and_the_rest_of_his_script_is_not(tmp_path: Path) -> None:
+    """Another number of replicates goes on; another kernel, be it in a file that the script imports, is refused."""
+    own = re.findall(
+        r"^```python\n(.*?)^```", (Path(__file__).parent.parent / "docs" / "algorithms.md").read_text(), re.M | re.S
+    )
+    algorithm = next(block for block in own if "class FixedRounds(" in block)
+    before, kernel, after = re.split(r"(@kernel\ndef done\(.*?\n\n\n)", algorithm, flags=re.S)
+    script, kernels = tmp_path / "own.py", tmp_path / "mykernels.py"
+
+    def run(replicates: int, rounds: str) -> str:
+        kernels.write_text("from paretoscout.extend import kernel\n\n\n" + kernel.replace("constants.rounds", rounds))
+        sweep = f'ps.sweep("s5", "fixed-rounds", replicates={replicates}, out="rows")'
+        script.write_text(
+            f"import paretoscout as ps\nfrom mykernels import done\n{before}{after}\nprint({sweep}.table)\n"
+        )
+        done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    assert "'500'" in run(2, "constants.rounds")
+    assert "'3'" in run(3, "constants.rounds")
+    assert "the code of the algorithm, was another one" in run(3, "2 * constants.rounds")
 
 
 @pytest.mark.parametrize(
@@ -207,6 +275,14 @@ def test_another_problem_of_the_same_name_is_another_one(tmp_path: Path) -> None
         ({"engine": "threads://here"}, "engine must be"),
         ({"engine": "dask://127.0.0.1:1", "workers": 2}, "the cluster has its own"),
         ({"keep": ["moon"]}, "unknown part of a replicate to keep"),
+        ({"keep": "front"}, "keep of a sweep must be a list of names, got 'front'"),
+        ({"grid": ["eps"]}, "grid of a sweep must have lists of values by name"),
+        ({"grid": {1: [2]}}, "grid of a sweep must have lists of values by name"),
+        ({"grid": {"eps": np.array([[0.1]])}}, "eps in the grid of a sweep must be a list of values"),
+        ({"workers": "two"}, "workers of engine 'threads' must be"),
+        ({"algorithms": {"scout": {"regret_weight": 0.5}}}, "settings are written like 'scout:regret_weight=0.5'"),
+        ({"algorithms": 5}, "algorithms of a sweep must be one or a list"),
+        ({"problems": 3}, "problems of a sweep must be one or a list"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -224,6 +300,10 @@ def test_problems_and_algorithms_that_are_wrong(tmp_path: Path) -> None:
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     with pytest.raises(InvalidInput, match="must be a new folder"):
         ps.sweep("s5", "scout", out=tmp_path / "full")
+    with pytest.raises(InvalidInput, match="out of a sweep must be a folder, got the file"):
+        ps.sweep("s5", "scout", out=tmp_path / "full" / "thesis.txt")
+    with pytest.raises(InvalidInput, match="out of a sweep must be a folder, got 5"):
+        ps.sweep("s5", "scout", out=5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="an algorithm that can be run, but:"):
         ps.sweep("s5", "ege-sr", replicates=1, out=tmp_path / "rows")
 

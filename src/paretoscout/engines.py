@@ -21,6 +21,7 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, Thre
 from contextlib import contextmanager
 from typing import Any
 
+from . import checks
 from .errors import EngineUnavailable, InvalidInput, MissingExtra
 
 #: How an engine is written: what it is, and how many workers or where it is.
@@ -273,6 +274,8 @@ def opened(engine: str, workers: int | None = None, *, again: bool = True) -> It
             f"'processes:4', or an address such as 'dask://host:8786' or 'ray://host:10001', got {engine!r}"
         )
     kind, number, address = written.groups()
+    if workers is not None:
+        checks.whole(f"workers of engine {engine!r}", workers, least=1)
     if number is not None:
         workers = int(number)
     if workers is not None and (address is not None or workers < 1):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..kernels.uncompiled import PACKAGE
-from .sources import code_digest
+from .sources import code_digest, own_sources
 
 #: Is told of samples that were taken; says whether to go on.
 Report = Callable[[int], bool]
@@ -30,6 +28,11 @@ class Cell:
 
     #: Columns of a row, besides those of the settings, and what they hold; see `store.TYPES`.
     OUTCOME: ClassVar[dict[str, str]] = {}
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Which of the columns that are lists its rows have."""
+        return tuple(name for name, kind in self.OUTCOME.items() if kind.endswith("s"))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -96,7 +99,9 @@ class Plan:
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Put a value into a digest, whatever it is made of, with its type."""
+    """Put a value into a digest, whatever it is made of, with its type; 1 and 1.0 are the same."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     digest.update(f"<{type(value).__name__}>".encode())
     if isinstance(value, np.ndarray):
         digest.update(f"{value.dtype} {value.shape}".encode())
@@ -121,12 +126,8 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 def _feed_source(digest: Any, thing: Any) -> None:
-    """Put the name of a class or a function into a digest; of somebody else's, the file that it is in as well."""
+    """Put the name of a class or a function into a digest; of somebody else's, all that it can run as well."""
     digest.update(f"{thing.__module__}.{thing.__qualname__}".encode())
     if thing.__module__.partition(".")[0] != PACKAGE:
-        try:
-            source = inspect.getsourcefile(thing)
-        except TypeError:  # typed at a prompt
-            source = None
-        if source is not None and Path(source).exists():
-            digest.update(Path(source).read_bytes())
+        for name, source in sorted(own_sources(thing).items()):
+            digest.update(f"{name}\n{source}".encode())

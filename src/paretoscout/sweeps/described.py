@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def read(path: Path) -> dict[str, Any]:
     for key in ("problems", "algorithms"):
         if not described.get(key):
             raise InvalidInput(f"{path} must have {key}, got none", field=key)
+    described = {key: value for key, value in described.items() if value is not None}
     each = described["problems"] if isinstance(described["problems"], list) else [described["problems"]]
     described["problems"] = [_problem(one, f"a problem of {path}", path.parent) for one in each]
     return described
@@ -52,6 +54,9 @@ def _problem(given: Any, what: str, folder: Path) -> Problem:
     if isinstance(given, str):
         return problems.load(given)
     described = _keys(given, what, PROBLEM_KEYS)
+    for key in ("name", "load", "csv", "arm", "block"):
+        if not isinstance(described.get(key, ""), str):
+            raise InvalidInput(f"{key} of {what} must be text, got {described[key]!r}")
     if ("load" in described) == ("csv" in described):
         raise InvalidInput(f"{what} must have load (the name of one that is known) or csv (a file), got {given!r}")
     if "load" in described:
@@ -72,4 +77,5 @@ def _problem(given: Any, what: str, folder: Path) -> Problem:
 
 
 def _metric(name: str, how: Any) -> Metric:
-    return Metric(name, **how) if isinstance(how, Mapping) else Metric(name, how)
+    known = tuple(each.name for each in fields(Metric) if each.name != "name")
+    return Metric(name, **_keys(how, f"metric {name!r}", known)) if isinstance(how, Mapping) else Metric(name, how)

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,11 @@ def cells_of(
     problems: Any, algorithms: Any, grid: Mapping[str, Any], seed: int = 0, keep: Sequence[str] = ()
 ) -> list[RunCell]:
     """Return the cells of a declared sweep; what is wrong with it is said at once."""
+    if isinstance(keep, str) or not isinstance(keep, Sequence):
+        raise InvalidInput(f"keep of a sweep must be a list of names, got {keep!r}")
+    if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+        raise InvalidInput(f"grid of a sweep must have lists of values by name, such as {{'eps': [0.1]}}, got {grid!r}")
+    algorithms = _several(algorithms, "algorithms of a sweep", Settings)
     for name in keep:
         if name not in KEPT:
             raise UnknownName("part of a replicate to keep", name, KEPT)
@@ -112,7 +117,7 @@ def cells_of(
     of_runs = {name: given for name, given in values.items() if name in OF_RUNS}
     cells, used = [], set(of_runs)
     for problem in found:
-        for given in _several(algorithms, "algorithms of a sweep", Settings):
+        for given in algorithms:
             settings = _settings(given, problem)
             name = resolve(settings)[0].name
             own = {each: values[each] for each in values if each.partition(".")[0] == name and "." in each}
@@ -164,7 +169,14 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 def _several(given: Any, what: str, kind: type) -> list[Any]:
     """Return a list, whether there are several or one."""
-    several = [given] if isinstance(given, (str, kind)) else list(given)
+    several: list[Any]
+    if isinstance(given, (str, kind)):
+        several = [given]
+    elif isinstance(given, Iterable) and not isinstance(given, Mapping):
+        several = list(given)
+    else:
+        how = " (settings are written like 'scout:regret_weight=0.5', or are in the grid)" if kind is Settings else ""
+        raise InvalidInput(f"{what} must be one or a list{how}, got {given!r}")
     if not several:
         raise InvalidInput(f"{what} must be at least one, got none")
     return several
@@ -185,7 +197,8 @@ def _settings(given: Any, problem: Problem) -> Settings:
 
 
 def _values(name: str, given: Any) -> list[Any]:
-    if isinstance(given, (str, Mapping)) or not isinstance(given, (Sequence, np.ndarray)) or not len(given):
+    listed = (isinstance(given, Sequence) and not isinstance(given, str)) or np.ndim(given) == 1
+    if not listed or not len(given):
         raise InvalidInput(f"{name} in the grid of a sweep must be a list of values, got {given!r}")
     return [each.item() if isinstance(each, np.generic) else each for each in given]
 
@@ -198,12 +211,8 @@ def _changed(settings: Settings, changed: Mapping[str, Any], name: str) -> Setti
     return replace(settings, **changed)
 
 
-def _known(algorithms: Any) -> list[str]:
-    names = [
-        given.partition(":")[0]
-        for given in _several(algorithms, "algorithms of a sweep", Settings)
-        if isinstance(given, str)
-    ]
+def _known(algorithms: Sequence[Any]) -> list[str]:
+    names = [given.partition(":")[0] for given in algorithms if isinstance(given, str)]
     return [f"{name}.{each.name}" for name in names for each in fields(get(name).settings)]
 
 
@@ -247,13 +256,12 @@ class Sweep:
     @property
     def complete(self) -> bool:
         """Whether all that was asked for is there."""
-        return all(
-            len(self.folder.numbers(cell)) >= self.replicates for cell in self.cells if cell.key not in self.refused
-        )
+        asked = set(range(self.replicates))
+        return all(asked <= self.folder.numbers(cell) for cell in self.cells if cell.key not in self.refused)
 
     def rows(self, cell: RunCell) -> list[Row]:
-        """Return the rows of one combination, by their numbers."""
-        return self.folder.rows(cell)
+        """Return the rows of one combination, by their numbers; those that were asked for."""
+        return [row for row in self.folder.rows(cell) if row["replicate"] < self.replicates]
 
     def frame(self) -> Any:
         """Return all rows as a pandas frame, in the order of the combinations."""
@@ -288,6 +296,8 @@ class Sweep:
         samples, regret, seconds = array("d"), array("d"), 0.0  # of a million rows only these are kept
         failures = cut_off = taken = 0
         for row in self.folder.each_row(cell, ("samples", "regret", "success", "ended", "seconds")):
+            if row["replicate"] >= self.replicates:  # of an earlier call that asked for more
+                continue
             seconds, taken = seconds + row["seconds"], taken + row["samples"]
             if row["ended"] == TIME:
                 cut_off += 1

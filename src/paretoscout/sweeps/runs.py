@@ -12,6 +12,7 @@ import numpy as np
 
 from ..algorithms.contract import Algorithm, Settings
 from ..algorithms.registry import get
+from ..kernels.uncompiled import PACKAGE
 from ..problem import Problem
 from ..simulation.replicates import DEFAULT_MAX_SAMPLES, Outcome, Simulation, changed, label_of
 from ..simulation.results import Result
@@ -76,10 +77,19 @@ class RunCell(Cell):
         }
 
     @property
+    def kept(self) -> tuple[str, ...]:
+        """Which of the columns that are lists its rows have."""
+        return self.keep
+
+    @property
     def content(self) -> Any:
         """All that its rows depend on: not what it is called."""
         unread = ("label", "more", "keep")
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in unread}
+        content = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in unread}
+        record = get(self.algorithm)
+        if record.init.__module__.partition(".")[0] != PACKAGE:
+            content["record"] = record.init, record.kernels
+        return content
 
     def simulation(self) -> Simulation:
         """Return what its replicates share."""

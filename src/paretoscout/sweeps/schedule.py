@@ -346,20 +346,21 @@ def work(
     return Chunk(rows, [], late=spent() >= hard)
 
 
-_ready: OrderedDict[str, Play] = OrderedDict()
+_ready: OrderedDict[tuple[str, tuple[str, ...]], Play] = OrderedDict()
 _getting_ready = threading.RLock()
 
 
 def ready(cell: Cell) -> Play:
     """Return a cell that is ready to be played: it is compiled once, by one process of a machine at a time."""
+    known = cell.key, cell.kept
     with _getting_ready:
-        if cell.key not in _ready:
+        if known not in _ready:
             with _first_to_compile(cell.code):
-                _ready[cell.key] = cell.start()
+                _ready[known] = cell.start()
             while len(_ready) > READY:
                 _ready.popitem(last=False)
-        _ready.move_to_end(cell.key)
-        return _ready[cell.key]
+        _ready.move_to_end(known)
+        return _ready[known]
 
 
 @contextmanager

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
+import sys
+import sysconfig
+import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
 
 import numba
 import numpy as np
@@ -28,6 +34,56 @@ def code_digest(*modules: str, folder: Path = FOLDER) -> str:
         digest.update(name.encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:8]
+
+
+def own_sources(thing: Any) -> dict[str, str]:
+    """The sources of a user's function or class and of all of his that it names, by their names; and constants.
+
+    What is installed, and the package, are left out. The rest of a script may change: how many replicates it asks for.
+    """
+    found: dict[str, str] = {}
+    left = [thing]
+    while left:
+        each = left.pop()
+        each = getattr(each, "py_func", each)  # it is compiled
+        if isinstance(each, ModuleType):
+            name, scope = each.__name__, vars(each)
+        elif isinstance(each, (type, FunctionType)):
+            name, scope = f"{each.__module__}.{each.__qualname__}", vars(sys.modules[each.__module__])
+        else:
+            continue
+        if name in found or (each is not thing and not _is_own(scope)):
+            continue
+        found[name], used = _source_and_names(each)
+        if isinstance(each, FunctionType):
+            scope = {**scope, **inspect.getclosurevars(each).nonlocals}
+        for label in sorted(used & scope.keys()):
+            left.append(scope[label])
+            if isinstance(scope[label], (bool, int, float, str, bytes, tuple, np.ndarray)):
+                found[f"{name}: {label}"] = repr(scope[label])
+    return found
+
+
+@cache
+def _source_and_names(thing: Any) -> tuple[str, frozenset[str]]:
+    """Return the source of a module, a class or a function, and the names that are used in it."""
+    try:
+        source = textwrap.dedent(inspect.getsource(thing))
+    except (OSError, TypeError):  # typed at a prompt
+        code = getattr(thing, "__code__", None)
+        return ("", frozenset()) if code is None else (f"{code.co_code!r} {code.co_consts}", frozenset(code.co_names))
+    with _parsing:
+        tree = ast.parse(source)
+    return source, frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+def _is_own(scope: Mapping[str, Any]) -> bool:
+    """Whether a module is a user's, by its names: not of the package, and not installed."""
+    file = scope.get("__file__")
+    places = [FOLDER, *(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))]
+    if file is None:
+        return scope["__name__"] == "__main__"
+    return not any(Path(file).resolve().is_relative_to(place.resolve()) for place in places)
 
 
 def versions() -> dict[str, str]:

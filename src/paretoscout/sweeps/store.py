@@ -33,7 +33,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
 HEAD = "_sweep.json"
 LOCK = "_lock"
 UNFINISHED = ".unfinished"
-SET_ASIDE = "_unreadable-"
+SET_ASIDE = "_set-aside-"
 Row = dict[str, Any]
 
 
@@ -95,6 +95,8 @@ class Folder(Store):
     """Keeps rows in files. Use it as a context: one sweep at a time writes to a folder."""
 
     def __init__(self, path: str | Path) -> None:
+        if not isinstance(path, (str, Path)):
+            raise InvalidInput(f"out of a sweep must be a folder, got {path!r}")
         self.path = Path(path)
         self._open()
 
@@ -117,8 +119,12 @@ class Folder(Store):
                     f"out of a sweep must be a new folder, an empty one, or that of a sweep, got {self.path}"
                 ) from None
             return {}
+        except NotADirectoryError:
+            raise InvalidInput(f"out of a sweep must be a folder, got the file {self.path}") from None
         except (OSError, ValueError) as problem:
             raise UnreadableFile(f"{self.path / HEAD}: not a file of paretoscout: {problem}") from None
+        if not isinstance(head, dict):
+            raise UnreadableFile(f"{self.path / HEAD}: not a file of paretoscout")
         return head
 
     @contextmanager
@@ -134,6 +140,7 @@ class Folder(Store):
                 self.columns, self.code = columns, code
                 head = {"form": self.form, "code": code, **versions(), "columns": columns}
                 whole(self.path / HEAD, json.dumps(head, indent=1).encode())
+            self._must_be_the_same(cells)
             yield self
 
     def _must_fit(self, columns: dict[str, str], code: str) -> None:
@@ -149,6 +156,22 @@ class Folder(Store):
                     f"column {name!r} of the sweep in {self.path} must be {self.columns.get(name) or 'left out'}, as "
                     f"before, got {columns.get(name) or 'none'}: choose another folder"
                 )
+
+    def _must_be_the_same(self, cells: Sequence[Cell]) -> None:
+        """Refuse cells of which there are rows that have the same settings, but were made by something else."""
+        asked = {cell.key: _settings_of(cell, self.columns) for cell in cells}
+        others = {part.name.split("-")[0]: part for part in self.parts()}
+        names = list(dict.fromkeys(name for settings in asked.values() for name in settings))
+        for key, part in others.items():
+            there = {} if key in asked else self._read(part, names)[0]
+            for settings in asked.values() if there else ():
+                if all(there[name] == settings.get(name) for name in names):
+                    what = f"{settings.get('label', '')} on {settings.get('problem', '')}".strip()
+                    raise InvalidInput(
+                        f"out of a sweep must be a folder in which {what} is the same as now, got {self.path}: the "
+                        "problem, or the code of the algorithm, was another one of that name; choose another folder, "
+                        "or another name: problem.replace(name=...)"
+                    )
 
     def numbers(self, cell: Cell) -> set[int]:
         """Return which replicates of a cell are there."""
@@ -169,15 +192,21 @@ class Folder(Store):
         self.numbers(cell).update(row["replicate"] for row in rows)
 
     def each_row(self, cell: Cell, columns: Sequence[str] = ()) -> Iterator[Row]:
-        """Yield the rows of a cell, file by file."""
+        """Yield the rows of a cell, file by file, each replicate once."""
+        seen = set[int]()
         for part in self.parts(f"{cell.key}-"):
-            yield from self._read(part, list(columns or self.columns))
+            for row in self._read(part, [*(columns or self.columns), "replicate"]):
+                if row["replicate"] not in seen:
+                    seen.add(row["replicate"])
+                    yield row
 
     def parts(self, begin: str = "") -> list[Path]:
         """Return the files that have rows."""
         return sorted(part for part in self.path.glob(f"{begin}*.{self.form}") if not part.name.startswith(("_", ".")))
 
-    def _read(self, part: Path, columns: list[str]) -> list[Row]:
+    def _read(self, part: Path, columns: list[str], *, check: bool = False) -> list[Row]:
+        """Return some columns of a file; check: whether all others can be read, too."""
+        columns = list(dict.fromkeys(columns))
         try:
             if self.form == "csv":
                 with part.open(newline="", encoding="utf-8") as file:
@@ -185,20 +214,30 @@ class Folder(Store):
                         {name: TYPES[self.columns[name]](row[name]) if row[name] else None for name in columns}
                         for row in csv.DictReader(file)
                     ]
-            rows: list[Row] = _pyarrow().parquet.ParquetFile(part).read(columns).to_pylist()
+            file = _pyarrow().parquet.ParquetFile(part, page_checksum_verification=True)
+            if lacking := set(columns) - set(file.schema_arrow.names):
+                raise ValueError(f"it has no column {min(lacking)!r}")
+            rows: list[Row] = file.read(None if check else columns).select(columns).to_pylist()
             return rows
         except Exception as problem:  # whatever is wrong with a file that anybody may have changed
             raise UnreadableFile(f"{part}: not rows of this sweep ({type(problem).__name__}): {problem}") from None
 
     def _clean(self) -> None:
-        """Remove what was not finished, and set aside what cannot be read: both are run again."""
+        """Remove what was not finished, and set aside what cannot be read or is there twice; what lacks runs again."""
         for unfinished in self.path.glob(f".*{UNFINISHED}"):
             unfinished.unlink()
+        seen = set[tuple[str, int]]()
         for part in self.parts():
             try:
-                self._read(part, ["replicate"])
+                rows = self._read(part, ["cell", "replicate"], check=True)
             except UnreadableFile:
                 part.rename(part.with_name(SET_ASIDE + part.name))
+                continue
+            numbers = {(row["cell"], row["replicate"]) for row in rows}
+            if seen & numbers or {key for key, _ in numbers} != {part.name.split("-")[0]}:
+                part.rename(part.with_name(SET_ASIDE + part.name))
+            else:
+                seen |= numbers
 
 
 def code_of(cells: Sequence[Cell]) -> str:
@@ -218,10 +257,20 @@ def columns_of(cells: Sequence[Cell]) -> dict[str, str]:
         for name, value in cell.columns.items():
             settings[name] = _wider(settings.get(name), value)
     outcome = {name: kind for cell in cells for name, kind in cell.OUTCOME.items()}
-    kept = {name for cell in cells for name in getattr(cell, "keep", outcome)}
+    kept = {name for cell in cells for name in cell.kept}
     outcome = {name: kind for name, kind in outcome.items() if not kind.endswith("s") or name in kept}
     made = {"seconds": "number", "cell": "text", "code": "text", **dict.fromkeys(versions(), "text")}
     return {**settings, "replicate": "whole", **outcome, **made}
+
+
+def _settings_of(cell: Cell, columns: Mapping[str, str]) -> Row:
+    """Return the settings of a cell as their columns hold them."""
+    held = {"number": float, "truth": bool, "text": str}
+    return {
+        name: value if value is None else held[columns[name]](value)
+        for name, value in cell.columns.items()
+        if name in columns
+    }
 
 
 def _wider(kind: str | None, value: Any) -> str:
@@ -285,7 +334,7 @@ def _parquet(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> b
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     told = [{name: _told(value, columns[name]) for name, value in row.items()} for row in rows]
     sink = arrow.BufferOutputStream()
-    arrow.parquet.write_table(arrow.Table.from_pylist(told, schema), sink)
+    arrow.parquet.write_table(arrow.Table.from_pylist(told, schema), sink, write_page_checksum=True)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
