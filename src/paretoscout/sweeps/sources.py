@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -42,7 +42,8 @@ def own_sources(thing: Any) -> dict[str, str]:
     What is installed, and the package, are left out. The rest of a script may change: how many replicates it asks for.
     """
     found: dict[str, str] = {}
-    left = [thing]
+    seen = set[Any]()
+    left = [thing := getattr(thing, "py_func", thing)]
     while left:
         each = left.pop()
         each = getattr(each, "py_func", each)  # it is compiled
@@ -52,15 +53,20 @@ def own_sources(thing: Any) -> dict[str, str]:
             name, scope = f"{each.__module__}.{each.__qualname__}", vars(sys.modules[each.__module__])
         else:
             continue
-        if name in found or (each is not thing and not _is_own(scope)):
+        if each in seen or (each is not thing and not _is_own(scope)):
             continue
-        found[name], used = _source_and_names(each)
+        seen.add(each)
+        source, used = _source_and_names(each)
+        found[name] = found.get(name, "") + source  # functions without names of their own may be several
         if isinstance(each, FunctionType):
             scope = {**scope, **inspect.getclosurevars(each).nonlocals}
         for label in sorted(used & scope.keys()):
-            left.append(scope[label])
-            if isinstance(scope[label], (bool, int, float, str, bytes, tuple, np.ndarray)):
-                found[f"{name}: {label}"] = repr(scope[label])
+            value = scope[label]
+            left.append(value)
+            if isinstance(value, np.ndarray):
+                found[f"{name}: {label}"] = f"{value.dtype} {value.shape} {value.tobytes()!r}"
+            elif isinstance(value, (bool, int, float, str, bytes, tuple, list, dict)) and " at 0x" not in repr(value):
+                found[f"{name}: {label}"] = repr(value)
     return found
 
 
@@ -69,11 +75,14 @@ def _source_and_names(thing: Any) -> tuple[str, frozenset[str]]:
     """Return the source of a module, a class or a function, and the names that are used in it."""
     try:
         source = textwrap.dedent(inspect.getsource(thing))
-    except (OSError, TypeError):  # typed at a prompt
+        with _parsing:
+            tree = ast.parse(source)
+    except (OSError, TypeError, SyntaxError):  # typed at a prompt, or a part of a statement
         code = getattr(thing, "__code__", None)
-        return ("", frozenset()) if code is None else (f"{code.co_code!r} {code.co_consts}", frozenset(code.co_names))
-    with _parsing:
-        tree = ast.parse(source)
+        if code is None:
+            return "", frozenset()
+        constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
+        return f"{code.co_code!r} {code.co_names} {constants}", frozenset(code.co_names)
     return source, frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
