@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "defaults": set(),
     "version": set(),
     "errors": set(),
-    "engines": {"errors"},
+    "engines": {"checks", "errors"},
     "shown": set(),
     "notebook": {"errors", "shown"},
     "checks": {"errors"},
