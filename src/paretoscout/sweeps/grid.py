@@ -21,6 +21,7 @@ from ..engines import opened
 from ..errors import InvalidInput, UnknownName
 from ..notebook import page
 from ..problem import Problem
+from ..shown import counted
 from ..simulation.replicates import DEFAULT_MAX_SAMPLES
 from ..simulation.results import Result, rate_interval
 from ..written import algorithm as written
@@ -340,6 +341,9 @@ class Sweep:
     def notes(self) -> list[str]:
         """What else there is to know."""
         notes = [f"not run: {line.label} on {line.problem}: {line.refused}" for line in self.lines if line.refused]
+        if aside := self.folder.set_aside:
+            files = counted(len(aside), "file")
+            notes.append(f"{files} in {self.folder.path} could not be used (_set-aside-...): what lacked was run again")
         if not self.complete:
             notes.append("not complete: the same call goes on from here")
         return list(dict.fromkeys(notes))

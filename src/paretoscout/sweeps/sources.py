@@ -89,10 +89,13 @@ def _source_and_names(thing: Any) -> tuple[str, frozenset[str]]:
 def _is_own(scope: Mapping[str, Any]) -> bool:
     """Whether a module is a user's, by its names: not of the package, and not installed."""
     file = scope.get("__file__")
+    return scope["__name__"] == "__main__" if file is None else not _is_installed(file)
+
+
+@cache
+def _is_installed(file: str) -> bool:
     places = [FOLDER, *(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))]
-    if file is None:
-        return scope["__name__"] == "__main__"
-    return not any(Path(file).resolve().is_relative_to(place.resolve()) for place in places)
+    return any(Path(file).resolve().is_relative_to(place.resolve()) for place in places)
 
 
 def versions() -> dict[str, str]:

@@ -159,19 +159,20 @@ class Folder(Store):
 
     def _must_be_the_same(self, cells: Sequence[Cell]) -> None:
         """Refuse cells of which there are rows that have the same settings, but were made by something else."""
-        asked = {cell.key: _settings_of(cell, self.columns) for cell in cells}
+        keys = {cell.key for cell in cells}
+        asked = [_settings_of(cell, self.columns) for cell in cells]
+        names = list(dict.fromkeys(name for settings in asked for name in settings))
+        by_values = {tuple(settings.get(name) for name in names): settings for settings in asked}
         others = {part.name.split("-")[0]: part for part in self.parts()}
-        names = list(dict.fromkeys(name for settings in asked.values() for name in settings))
-        for key, part in others.items():
-            there = {} if key in asked else self._read(part, names)[0]
-            for settings in asked.values() if there else ():
-                if all(there[name] == settings.get(name) for name in names):
-                    what = f"{settings.get('label', '')} on {settings.get('problem', '')}".strip()
-                    raise InvalidInput(
-                        f"out of a sweep must be a folder in which {what} is the same as now, got {self.path}: the "
-                        "problem, or the code of the algorithm, was another one of that name; choose another folder, "
-                        "or another name: problem.replace(name=...)"
-                    )
+        for part in (part for key, part in others.items() if key not in keys):
+            there = self._read(part, names)[0]
+            if settings := by_values.get(tuple(there[name] for name in names)):
+                what = f"{settings.get('label', '')} on {settings.get('problem', '')}".strip()
+                raise InvalidInput(
+                    f"out of a sweep must be a folder in which {what} is the same as now, got {self.path}: the "
+                    "problem, or the code of the algorithm, was another one of that name; choose another folder, or "
+                    "another name: problem.replace(name=...)"
+                )
 
     def numbers(self, cell: Cell) -> set[int]:
         """Return which replicates of a cell are there."""
@@ -199,6 +200,11 @@ class Folder(Store):
                 if row["replicate"] not in seen:
                     seen.add(row["replicate"])
                     yield row
+
+    @property
+    def set_aside(self) -> list[Path]:
+        """The files that could not be used."""
+        return sorted(self.path.glob(f"{SET_ASIDE}*"))
 
     def parts(self, begin: str = "") -> list[Path]:
         """Return the files that have rows."""
