@@ -88,12 +88,31 @@ def test_every_combination_is_an_option() -> None:
 
 @pytest.mark.parametrize("value", ["; touch pwned", "$(touch pwned)", "`touch pwned`", "' \"", "ü ☃", "a b", "*"])
 @pytest.mark.parametrize("shell", [False, True])
-def test_values_of_variables_are_never_read_by_a_shell(value: str, shell: bool, folder: Path, runner: Runner) -> None:
+def test_inputs_are_never_read_by_a_shell(value: str, shell: bool, folder: Path, runner: Runner) -> None:
     (folder / "show.py").write_text("import sys; print(ascii(sys.argv[1:]))")
-    (option, _) = options_of([f"{PYTHON} show.py {{x}}"], {"x": [value, "other"]}, shell=shell)
+    (option, _) = options_of([f"{PYTHON} show.py {{x}}", "other"], {}, shell=shell, given={"x": value})
     done = runner.run(option.command, shell=shell)
     assert done.stdout.strip() == ascii([value])
     assert not (folder / "pwned").exists()
+
+
+def test_values_of_variables_are_text_as_in_hyperfine(folder: Path, runner: Runner) -> None:
+    (folder / "show.py").write_text("import sys; print(sys.argv[1:])")
+    tools = [f"{PYTHON} show.py -1", f"{PYTHON} show.py"]
+    for shell in (False, True):
+        options = options_of(["{tool} {x} '{x}' \"a b\""], {"tool": tools}, shell=shell, given={"x": "f"})
+        ran = [runner.run(option.command, shell=shell).stdout.strip() for option in options]
+        assert ran == ["['-1', 'f', 'f', 'a b']", "['f', 'f', 'a b']"]
+    with pytest.raises(InvalidInput, match=r"because of '\|': add -S"):
+        options_of(["{tool} x"], {"tool": ["cat x | wc", "wc"]})
+    with pytest.raises(InvalidInput, match="quotes that are closed"):
+        options_of(["{tool} x"], {"tool": ["echo 'a", "wc"]})
+
+
+def test_variables_as_hyperfine_has_them(folder: Path) -> None:
+    how = ["-m", "x:max=stdout~(.*)", "--eps", "x=1", "--exact", "x", "--json"]
+    done = bench("-L", "n", "3,9", "-L", "m=1", "echo {n}{m}", *how)
+    assert [option["option"] for option in json.loads(done.stdout)["options"]] == ["n=3,m=1", "n=9,m=1"]
 
 
 @pytest.mark.parametrize(
@@ -595,9 +614,9 @@ def test_braces_that_are_no_variable_stay() -> None:
     (option,) = options_of(["echo ${n} {n}"], {"n": ["1"]}, shell=True)
     assert option.command == "echo ${n} 1"
     with pytest.raises(InvalidInput, match="must be plain letters within quotes"):
-        options_of(["echo '{n}'"], {"n": ["$(touch x)"]}, shell=True)
+        options_of(["echo '{n}'"], {}, given={"n": "$(touch x)"}, shell=True)
     with pytest.raises(InvalidInput, match="must be plain letters within quotes"):
-        options_of(['echo --msg="a {n} b"'], {"n": ["$(touch x)"]}, shell=True)
+        options_of(['echo --msg="a {n} b"'], {}, given={"n": "$(touch x)"}, shell=True)
     with pytest.raises(InvalidInput, match="variable 'n' must be used"):
         options_of(["echo ${n}"], {"n": ["1", "2"]}, shell=True)
     assert options_of(["echo '{n}'"], {"n": ["a.txt"]}, shell=True)[0].command == "echo 'a.txt'"

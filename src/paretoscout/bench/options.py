@@ -113,20 +113,17 @@ def options_of(
 
     given: variables that are the same for all options, and no part of their names: the input on which they are run.
 
-    Values of variables go into the words of a command, never into its syntax: a word is filled in after the command was
-    split, so that spaces and quotes in a value stay where they are. With a shell they are quoted for it. An option is
-    named after its values; empty ones are left out.
+    Values of variables replace their places as text, before the command is split into words or given to a shell. Values
+    of `given` are file names and stay parts of one word. An option is named after its values without the empty ones.
 
-    >>> [option.name for option in options_of(["gzip -{level} x"], {"level": ["1", "9"]})]
-    ['level=1', 'level=9']
+    >>> [option.name for option in options_of(["{tool} -c x"], {"tool": ["gzip -1", "bzip2"]})]
+    ['tool=gzip -1', 'tool=bzip2']
     """
     if not commands:
         raise InvalidInput("bench must have at least one command, got none")
     texts = [text for text in (*commands, setup, prepare, cleanup) if text is not None]
     for text in texts:
         quotes_of(text)
-        if not shell:
-            _check_no_shell_needed(text)
     for name in set(variables) & set(given or {}):
         raise InvalidInput(f"variable {name!r} must be given once, got it twice")
     for name in (*variables, *(given or {})):
@@ -139,13 +136,11 @@ def options_of(
         chosen = dict(zip(variables, values, strict=True))
         described = ",".join(f"{name}={value}" for name, value in chosen.items() if value)
         name = command if not described else described if len(commands) == 1 else f"{command} {described}"
-        name = _name_of(name)
-        chosen |= given or {}
         parts = {
-            what: None if text is None else filled(text, chosen, shell)
+            what: None if text is None else filled(text, chosen, given or {}, shell)
             for what, text in {"command": command, "setup": setup, "prepare": prepare, "cleanup": cleanup}.items()
         }
-        options.append(Option(name=name, shell=shell, variables=chosen, **parts))  # type: ignore[arg-type]
+        options.append(Option(name=_name_of(name), shell=shell, variables=chosen | dict(given or {}), **parts))  # type: ignore[arg-type]
     if names:
         for name in names:
             checks.name("name of an option", name)
@@ -170,30 +165,33 @@ def _name_of(text: str) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def filled(template: str, values: Mapping[str, str], shell: bool) -> str:
-    """Put values into the places of a template; the result is quoted, ready to be split or handed to a shell.
+def filled(template: str, values: Mapping[str, str], given: Mapping[str, str], shell: bool) -> str:
+    """Put values into the places of a template: first `values` as text, then those of `given` as parts of words.
 
-    What is in braces and no variable, such as {print} or ${HOME}, is left as it is.
+    Braces that hold no variable, such as {print} or ${HOME}, stay.
     """
-    if not values:
-        return template
-
-    def fill(text: str, quoted: bool = False) -> str:
-        def value(place: re.Match[str]) -> str:
-            if place[1] not in values or text[: place.start()].endswith("$"):
-                return place[0]
-            plain = not quoted or _plain(values[place[1]])
-            return values[place[1]] if plain else shlex.quote(values[place[1]])
-
-        return PLACE.sub(value, text)
-
+    text = _replaced(template, values)
+    quotes_of(text)
+    if not shell:
+        _check_no_shell_needed(text)
+    if not values and not given:
+        return text
     if shell:
-        _check_not_within_quotes(template, values)
-        return fill(template, quoted=True)
-    given = shlex.split(template)
-    words = [fill(word) for word in given]
-    # a word that is nothing but an empty value is no word: {lto} may be "" or "-flto"
-    return shlex.join(word for word, place in zip(words, given, strict=True) if word or not PLACE.search(place))
+        _check_not_within_quotes(text, given)
+        return _replaced(text, {name: value if _plain(value) else shlex.quote(value) for name, value in given.items()})
+    words = shlex.split(text)
+    filled_in = [_replaced(word, given) for word in words]
+    # a word that is nothing but an empty value is no word
+    return shlex.join(word for word, place in zip(filled_in, words, strict=True) if word or not PLACE.search(place))
+
+
+def _replaced(text: str, values: Mapping[str, str]) -> str:
+    """Replace the places of some variables; ${NAME} is one of the shell."""
+
+    def value(place: re.Match[str]) -> str:
+        return place[0] if text[: place.start()].endswith("$") else values.get(place[1], place[0])
+
+    return PLACE.sub(value, text)
 
 
 def _check_all_known(text: str, variables: Mapping[str, object]) -> None:

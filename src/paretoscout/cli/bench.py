@@ -44,9 +44,27 @@ class _Remembered(click.Command):
     """Keeps the command line, for the report to say how it was made."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words before they are read."""
+        """Keep the words before they are parsed, and read `-L NAME VALUES`, as hyperfine has it."""
         ctx.meta[WRITTEN] = ["paretoscout", "bench", *map(_without_password, args)]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, _joined(args))
+
+
+def _joined(args: list[str]) -> list[str]:
+    """Write `-L NAME VALUES` as `-L NAME=VALUES`.
+
+    >>> _joined(["-L", "n", "0.01,0.02", "sleep {n}"])
+    ['-L', 'n=0.01,0.02', 'sleep {n}']
+    """
+    joined: list[str] = []
+    left = list(args)
+    while left:
+        word = left.pop(0)
+        joined.append(word)
+        if word == "--":
+            return joined + left
+        if word == "-L" and len(left) > 1 and left[0].isidentifier():
+            joined.append(f"{left.pop(0)}={left.pop(0)}")
+    return joined
 
 
 def _without_password(word: str) -> str:
