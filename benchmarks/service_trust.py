@@ -6,10 +6,12 @@ port. Twice PostgreSQL itself is ended at once and started again. Clients send w
 key. At the end every outcome that was acknowledged must be there once, every trial that was handed out must be in the
 log once, nobody may have got the trial of somebody else, and every log must replay to the same state.
 
+Attacked: see service_attacks.py; no attack may succeed.
+
 Soak: 200,000 outcomes of one study, in batches, on SQLite and on PostgreSQL. How long an answer takes must not grow (the
 median of the last quarter is at most 1.5 times that of the first), nor the memory of the server.
 
-Prints tables and writes JSON; exits with 1 if anything is lost or doubled, or grows.
+Prints tables and writes JSON; exits with 1 if anything is lost or doubled, or grows, or an attack succeeds.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import service_attacks
 from benchmarks.beside_servers import (
     Client,
     Load,
@@ -185,15 +188,18 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=Path("out/service-trust.json"))
     parser.add_argument("--kills", type=int, default=KILLS, help="0: none")
     parser.add_argument("--soak", type=int, default=SOAK, help="outcomes; 0: none")
+    parser.add_argument("--attacks", default="", help="those whose line contains this text; 'none': none")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it started ends with it
     screen = Console(width=150)
     rows: dict[str, Any] = {"soak": []}
+    rows["attacked"] = service_attacks.run_all(screen, arguments.attacks)
+    held = all(row["met"] for row in rows["attacked"])
     try:
         postgres = PostgresServer(fsync=True)
     except NoPostgres as problem:
         screen.print(f"skipped: {problem}")
-        return 0
+        return 0 if held else 1
     with postgres, tempfile.TemporaryDirectory() as folder:
         if arguments.kills:
             rows["killed"] = killed(postgres, arguments.kills, screen)
@@ -204,7 +210,7 @@ def main() -> int:
         show_soak(screen, rows["soak"])
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(rows, indent=2))
-    results = [*rows["soak"], *([rows["killed"]] if "killed" in rows else [])]
+    results = [*rows["attacked"], *rows["soak"], *([rows["killed"]] if "killed" in rows else [])]
     return 0 if all(row["met"] for row in results) else 1
 
 

@@ -66,7 +66,7 @@ def test_a_token_is_shown_once_listed_by_its_name_and_revoked() -> None:
         (["token", "create", "--scope", "read", "--note", "a\nb"], "one line"),
         (["token", "list", "--storage", "memory"], "gone when the command ends"),
         (["serve", "--memory", "much"], "--memory must be a size such as 512MB"),
-        (["serve", "--host", "0.0.0.0"], "no tokens"),
+        (["serve", "--host", "0.0.0.0"], "no token is valid"),
         (["serve", "--port", "99999"], "--port"),
         (["serve", "--storage", "memory"], "must be a file or a database"),
     ],

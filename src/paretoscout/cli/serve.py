@@ -31,8 +31,10 @@ MEGABYTE = 2**20
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option("--memory", default="512MB", show_default=True, metavar="SIZE", help="For open studies, each process.")
-@click.option("--https", is_flag=True, help="A proxy in front speaks HTTPS: cookies say so.")
-@click.option("--name-of-server", "names", multiple=True, metavar="NAME", help="A name it may be called by.")
+@click.option("--https", is_flag=True, help="A proxy in front speaks HTTPS: every request needs a token.")
+@click.option(
+    "--name-of-server", "names", multiple=True, metavar="NAME", help="Its name outside: every request needs a token."
+)
 @click.option("--demo", is_flag=True, help="Three example studies that move, in a storage that is deleted at the end.")
 @storage_option
 @click.pass_context
@@ -64,15 +66,23 @@ def serve(
         raise MissingExtra("a server", "serve") from None
     settings = ServerSettings(storage, host, port, workers, _bytes(memory), https=https, names=names)
     if demo:
+        if https or names:
+            raise InvalidInput("--demo must stand without --https and --name-of-server: it has no tokens")
         _serve_demo(settings, context.get_parameter_source("storage") is ParameterSource.COMMANDLINE)
         return
     tokens = _tokens(storage)  # refused now, if nothing can be kept there
-    if not settings.loopback and not tokens.any_valid():
+    valid = tokens.valid_ids()
+    if not settings.loopback and not valid:
         raise InvalidInput(
-            f"--host must be 127.0.0.1 while there are no tokens, got {host}: anybody could use it. Make one: "
+            f"--host must be 127.0.0.1 while no token is valid, got {host}. Make one: "
             "paretoscout token create --scope admin"
         )
-    run(settings, lambda address: click.echo(f"serving {line(storage)} at {address}  (Ctrl-C ends it)", err=True))
+    if not valid and (tokens.any() or not settings.alone):
+        click.echo(
+            "no token is valid, and every request needs one. Make one: paretoscout token create --scope admin", err=True
+        )
+    shown = tokens.storage.shown  # without the password
+    run(settings, lambda address: click.echo(f"serving {line(shown)} at {address}  (Ctrl-C ends it)", err=True))
 
 
 def _serve_demo(settings: ServerSettings, storage_named: bool) -> None:

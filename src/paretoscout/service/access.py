@@ -21,6 +21,8 @@ from .tokens import SCOPES, Token, Tokens, Workers
 COOKIE = "paretoscout_token"
 #: Methods that change nothing.
 SAFE = ("GET", "HEAD", "OPTIONS")
+#: Headers that proxies add: the caller may be anywhere.
+BY_PROXY = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 #: Whether there are tokens is looked up at most so often.
 LOOKED_SECONDS = 1.0
 FAILURE_SECONDS = 60.0
@@ -50,19 +52,22 @@ class Access:
     """Finds out who calls."""
 
     def __init__(self, settings: ServerSettings, tokens: Tokens) -> None:
-        self.settings, self.tokens, self.workers = settings, tokens, Workers(tokens)
+        self.settings, self.tokens, self.workers = settings, tokens, Workers(tokens, settings.limits.workers)
         self._failures: dict[str, deque[float]] = {}
         self._lock = threading.Lock()
-        self._looked, self._needed = -LOOKED_SECONDS, True
+        self._looked, self._made = -LOOKED_SECONDS, False
 
     @property
     def needed(self) -> bool:
-        """Whether nobody gets in without a token: unless nobody but this machine can call, and there is none."""
-        if not self.settings.loopback:
+        """True if every request needs a token: unless only this machine can call, and no token was ever made.
+
+        A token that expired or was revoked still counts: the server stays closed when the last one ends.
+        """
+        if not self.settings.alone or self._made:
             return True
         if time.monotonic() - self._looked >= LOOKED_SECONDS:
-            self._needed, self._looked = self.tokens.any_valid(), time.monotonic()
-        return self._needed
+            self._made, self._looked = self.tokens.any(), time.monotonic()
+        return self._made
 
     def who(self, request: Request, scope: str, study: str | None = None) -> Who:
         """Return who calls, if they may do what the scope is for, to this study."""
@@ -78,9 +83,9 @@ class Access:
     def caller(self, request: Request) -> Who:
         """Return who calls."""
         self._check_site(request)
-        sent = request.headers.get("authorization", "")
+        sent = request.headers.get("authorization", "").strip()
         by_cookie = not sent
-        text = request.cookies.get(COOKIE, "") if by_cookie else sent.removeprefix("Bearer ").strip()
+        text = request.cookies.get(COOKIE, "") if by_cookie else _of_header(sent)
         worker = self._worker(request)
         if not text and not self.needed:
             self._check_host(request)
@@ -128,19 +133,26 @@ class Access:
             return
         origin = request.headers.get("origin")
         host = request.headers.get("host", "")
-        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") or (
-            origin is not None and urlsplit(origin).netloc != host
-        ):
+        try:
+            elsewhere = origin is not None and urlsplit(origin).netloc != host
+        except ValueError:  # such as http://[
+            elsewhere = True
+        if elsewhere or request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             raise Refused(problems.OTHER_SITE, "It was sent by a page of another site.")
 
     def _check_host(self, request: Request) -> None:
-        """Refuse to be called by a name that is not ours: that of another site may lead here too."""
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-        if not is_loopback(host) and host not in self.settings.names:
+        """Refuse calls by another name than that of this machine (another site's name may lead here), or by a proxy."""
+        try:
+            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        except ValueError:
+            host = "?"
+        by_proxy = [name for name in BY_PROXY if name in request.headers]
+        if by_proxy or not is_loopback(host):
+            got = f"the header {by_proxy[0]}" if by_proxy else f"{host[:100]!r}"
             raise Refused(
                 problems.OTHER_SITE,
-                f"Without tokens the server answers to localhost only, got {host[:100]!r}: make a token "
-                "(paretoscout token create), or name it (--name-of-server)",
+                f"Without tokens the server answers to programs on localhost only, got {got}: make a token "
+                "(paretoscout token create)",
             )
 
     def _note_failure(self, request: Request) -> None:
@@ -158,6 +170,14 @@ class Access:
                 times.popleft()
         if many:
             raise Refused(problems.MANY_FAILURES, f"More than {self.settings.limits.failures} within a minute.")
+
+
+def _of_header(sent: str) -> str:
+    """Return the token of an Authorization header."""
+    scheme, _, text = sent.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Refused(problems.NO_TOKEN, "The header must be: Authorization: Bearer TOKEN.")
+    return text.strip()
 
 
 def csrf_of(token: str) -> str:

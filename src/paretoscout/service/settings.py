@@ -19,6 +19,7 @@ class Limits:
     open_trials: int = 100_000  # of one study
     studies: int = 1_000  # that were made with one token, or without any
     name: int = 100  # letters of the name of a study, of a worker or of a key
+    workers: int = 1_000  # names of workers of one token
     streams: int = 200  # readers of live events, for each process
     failures: int = 20  # wrong tokens from one address, in a minute
 
@@ -34,13 +35,18 @@ class ServerSettings:
     memory: int = 512 * 2**20  # bytes for open studies, for each process
     warm: bool = True  # what studies need is compiled before it says that it is ready
     https: bool = False  # a proxy in front speaks HTTPS: cookies say so
-    names: tuple[str, ...] = ()  # by which the server may be called, beside its address
+    names: tuple[str, ...] = ()  # by which the server is called from outside
     limits: Limits = field(default_factory=Limits)
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach it."""
         return is_loopback(self.host)
+
+    @property
+    def alone(self) -> bool:
+        """True if only programs on this machine are to reach it: no other address, no proxy, no name for outside."""
+        return self.loopback and not self.https and not self.names
 
     def text(self) -> str:
         """Return it as text, for the processes that the server starts."""

@@ -26,6 +26,9 @@ FORM = re.compile(r"ps_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 LONGEST_NOTE = 200
 #: When a worker was last seen is written down at most so often. One that was not seen for longer is forgotten.
 SEEN_SECONDS, FORGOTTEN_SECONDS = 15.0, 90 * 86400.0
+#: A name that was not seen for so long makes room for another one, if its token has as many as it may have. By default
+#: each process has a name of its own, and a script that runs every minute must not be locked out.
+FREE_SECONDS = 600.0
 #: So many workers are remembered without looking them up.
 MOST_KNOWN = 10_000
 
@@ -90,10 +93,15 @@ class Tokens:
         with self.storage._errors(), self.storage._reading() as connection:
             return [Token(**row._mapping) for row in connection.execute(sa.select(*_shown).order_by(tokens.c.made_at))]
 
-    def any_valid(self) -> bool:
-        """Whether there is a token that can be used: then nobody gets in without one."""
+    def any(self) -> bool:
+        """True if a token was ever made, also if it expired or was revoked: then every request needs one."""
+        with self.storage._errors(), self.storage._reading() as connection:
+            return connection.execute(sa.select(tokens.c.id).limit(1)).first() is not None
+
+    def valid_ids(self) -> set[str]:
+        """Return the names of tokens that can be used."""
         now = self.storage.now()
-        return any(token.valid(now) for token in self.all())
+        return {token.id for token in self.all() if token.valid(now)}
 
     def find(self, text: str) -> Token | None:
         """Return the token, if it is one that can be used. It takes the same time whichever part of it is wrong."""
@@ -110,8 +118,7 @@ class Tokens:
     def of_id(self, id_: str) -> Token | None:
         """Return a token by its name."""
         with self.storage._errors(), self.storage._reading() as connection:
-            row = connection.execute(sa.select(*_shown).where(tokens.c.id == id_)).first()
-        return None if row is None else Token(**row._mapping)
+            return _of_id(connection, id_)
 
     def revoke(self, id_: str) -> None:
         """Let a token be of no use from now on."""
@@ -128,8 +135,8 @@ class Workers:
     So what is kept with an event is who really did it, and a trial is told by who asked for it.
     """
 
-    def __init__(self, tokens_: Tokens) -> None:
-        self.tokens, self.storage = tokens_, tokens_.storage
+    def __init__(self, tokens_: Tokens, most: int) -> None:
+        self.tokens, self.storage, self.most = tokens_, tokens_.storage, most
         self._known: dict[str, tuple[str, float]] = {}  # name: token, when it was seen
 
     def claim(self, name: str, token: str) -> None:
@@ -138,11 +145,18 @@ class Workers:
         owner, seen = self._known.get(name, ("", 0.0))
         if owner == token and name in self._known and now - seen < SEEN_SECONDS:
             return
+        other = NotAllowed(f"worker {name!r} belongs to another token: choose another name")
         with self.storage._errors(), self.storage._transaction() as connection:
+            if name != token and _of_id(connection, name) is not None:
+                raise other  # the default name of workers with that token
+            named = sa.select(workers).where(workers.c.name == name)
+            before = connection.execute(named).first()
             connection.execute(_insert(connection), {"name": name, "token": token, "seen_at": now})
-            row = connection.execute(sa.select(workers).where(workers.c.name == name)).one()
-            if row.token != token and self._in_use(connection, row.token, now):
-                raise NotAllowed(f"worker {name!r} belongs to another token: choose another name")
+            row = connection.execute(named).one()  # another process may have been faster
+            if name != token and row.token != token and self._in_use(connection, row.token, now):
+                raise other
+            if name != token and (before is None or before.token != token):
+                self._make_room(connection, name, token, now)
             new = {"token": token, "seen_at": now}
             connection.execute(workers.update().where(workers.c.name == name).values(**new))
             connection.execute(workers.delete().where(workers.c.seen_at < now - FORGOTTEN_SECONDS))
@@ -166,8 +180,25 @@ class Workers:
             return {row.name: row.seen_at for row in connection.execute(sa.select(workers))}
 
     def _in_use(self, connection: sa.Connection, id_: str, now: float) -> bool:
-        row = connection.execute(sa.select(*_shown).where(tokens.c.id == id_)).first()
-        return row is not None and Token(**row._mapping).valid(now)
+        token = _of_id(connection, id_)
+        return token is not None and token.valid(now)
+
+    def _make_room(self, connection: sa.Connection, name: str, token: str, now: float) -> None:
+        """Refuse one more name of a token, if it has too many. The one that was not seen for longest makes room."""
+        others = sa.select(workers).where(workers.c.token == token, workers.c.name.not_in([name, token]))
+        rows = connection.execute(others.order_by(workers.c.seen_at)).all()
+        if len(rows) < self.most:
+            return
+        if now - rows[0].seen_at < FREE_SECONDS:
+            raise NotAllowed(
+                f"a token may have {self.most:,} worker names within {FREE_SECONDS / 60:g} minutes: use a name again"
+            )
+        connection.execute(workers.delete().where(workers.c.name == rows[0].name))
+
+
+def _of_id(connection: sa.Connection, id_: str) -> Token | None:
+    row = connection.execute(sa.select(*_shown).where(tokens.c.id == id_)).first()
+    return None if row is None else Token(**row._mapping)
 
 
 def _insert(connection: sa.Connection) -> Any:

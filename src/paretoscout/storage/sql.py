@@ -43,6 +43,7 @@ IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that d
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 MODES = ("rw", "ro")
 KEPT_SNAPSHOTS = 2
+SECRET = ("password", "sslpassword")  # what an address of PostgreSQL may also have after its "?"
 LARGEST_NUMBER = 2**63 - 1  # that a database can hold
 
 _open_storages: weakref.WeakSet[SQLStorage] = weakref.WeakSet()
@@ -123,7 +124,8 @@ class _Address:
         """For people to read, and to be used as an address again."""
         if self.sqlite:
             return f"sqlite:///{quote(self.url.database or '', safe='/ :+,=@~()')}"
-        return self.url.render_as_string(hide_password=True)
+        hidden = {name: "***" if name in SECRET else value for name, value in self.url.query.items()}
+        return self.url.set(query=hidden).render_as_string(hide_password=True)
 
 
 class SQLStorage(Storage):
@@ -602,7 +604,7 @@ def _checked_url(url: str | sa.URL) -> sa.URL:
         if isinstance(url, str) and (file := re.match(r"sqlite:///([^?]*)", url)):
             parsed = parsed.set(database=unquote(file[1]))  # %-codes as in every address
     except (sa.exc.ArgumentError, ValueError):
-        shown = re.sub(r"(?<=:)[^:@/]*(?=@)", "***", str(url))  # the password
+        shown = re.sub(r"(?<=:)(?!//).*(?=@)|(?<=password=)[^&]*", "***", str(url))  # the password
         raise InvalidInput(
             f"storage must be 'memory', a file name, 'sqlite:///FILE' or 'postgresql://USER@HOST:PORT/DATABASE', "
             f"got {shown!r}"
