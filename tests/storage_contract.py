@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from paretoscout.errors import Conflict, NameTaken, UnknownName
-from paretoscout.storage import Answer, Event, Listed, Storage
+from paretoscout.storage import Answer, Event, Heartbeat, Listed, Storage
+from paretoscout.storage.contract import HEARTBEATS_KEPT
 
 SECONDS = 600.0  # more than enough for anything that does not wait, on any machine
 
@@ -82,6 +83,7 @@ class StorageContract:
             lambda: list(storage.events("stuby")),
             lambda: storage.of_trial("stuby", 0),
             lambda: storage.latest_snapshot("stuby"),
+            lambda: storage.heartbeats("stuby"),
             lambda: storage.delete("stuby"),
             lambda: append(storage, name="stuby"),
         ):
@@ -278,6 +280,56 @@ class StorageContract:
         assert kept is not None
         assert kept.text == "first"
         assert numbers(storage) == []
+
+    # Heartbeats
+
+    def test_heartbeats_are_rows_and_no_events(self, storage: Storage, handles: Callable[[], Storage]) -> None:
+        append(storage, 2)
+        head = storage.head("study")
+        first = Heartbeat("1f", "me", "machine", 7, "12", 1.5)
+        other = Heartbeat("2e", "me", at=1.0)  # another run of a worker of the same name
+        named = Heartbeat("", "gpu", at=2.0)
+        for each in (first, other, named):
+            with storage.writing("study") as writer:
+                writer.beat(each)
+        for each in (storage, handles()):
+            assert sorted(each.heartbeats("study")) == sorted([first, other, named])
+            assert each.head("study") == head
+            assert numbers(each) == [0, 1]
+        with handles().writing("study") as writer:
+            assert sorted(writer.heartbeats()) == sorted([first, other, named])
+            writer.beat(first._replace(at=9.0))
+            assert first._replace(at=9.0) in writer.heartbeats()
+            writer.sign_off("2e", "me")
+            writer.sign_off("", "nobody")
+        assert sorted(storage.heartbeats("study")) == sorted([first._replace(at=9.0), named])
+
+    def test_a_heartbeat_that_an_error_cut_short_is_not_kept(self, storage: Storage) -> None:
+        with storage.writing("study") as writer:
+            writer.beat(Heartbeat("1f", "me", at=1.0))
+
+        def cut_short() -> None:
+            with storage.writing("study") as writer:
+                writer.beat(Heartbeat("1f", "me", at=2.0))
+                writer.sign_off("1f", "me")
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            cut_short()
+        assert storage.heartbeats("study") == [Heartbeat("1f", "me", at=1.0)]
+
+    def test_old_heartbeats_are_dropped_and_those_of_a_deleted_study(self, storage: Storage) -> None:
+        storage.create("other", "o")
+        late = 1.0 + 2 * HEARTBEATS_KEPT
+        for name in ("study", "other"):
+            for run, at in (("1f", 1.0), ("2e", late)):
+                with storage.writing(name) as writer:
+                    writer.beat(Heartbeat(run, "me", at=at))
+        assert [each.run for each in storage.heartbeats("study")] == ["2e"]
+        storage.delete("study")
+        storage.create("study", "anew")
+        assert storage.heartbeats("study") == []
+        assert [each.run for each in storage.heartbeats("other")] == ["2e"]
 
     def test_there_is_a_clock(self, storage: Storage) -> None:
         """The server of the tests runs on this machine: its clock is the same."""

@@ -24,7 +24,7 @@ from conftest import Workers
 from storage_contract import StorageContract, append, events_from, numbers
 
 from paretoscout.errors import InvalidInput, ParetoscoutError, StorageUnavailable, UnreadableFile
-from paretoscout.storage import Event, MemoryStorage, Storage, schema, storage_of
+from paretoscout.storage import Event, Heartbeat, MemoryStorage, Storage, schema, storage_of
 from paretoscout.storage.sql import SQLStorage
 from paretoscout.storage.upkeep import backup, damages, repair, restore
 
@@ -141,7 +141,7 @@ def set_version(address: str, version: int) -> None:
 def test_a_newer_schema_is_refused(database: str) -> None:
     storage_of(database).create("study", "")
     set_version(database, schema.VERSION + 1)
-    with pytest.raises(StorageUnavailable, match=r"made by a newer paretoscout \(schema 4, this one reads 3\)"):
+    with pytest.raises(StorageUnavailable, match=r"made by a newer paretoscout \(schema 5, this one reads 4\)"):
         storage_of(database)
 
 
@@ -150,7 +150,7 @@ def test_an_older_schema_is_upgraded_when_asked_for(database: str, monkeypatch: 
     storage.create("study", "")
     append(storage, 3)
     storage.close()
-    monkeypatch.setattr(schema, "VERSION", 5)
+    monkeypatch.setattr(schema, "VERSION", 6)
     steps: list[int] = []
 
     def step(number: int) -> Callable[[sa.Connection], None]:
@@ -160,31 +160,63 @@ def test_an_older_schema_is_upgraded_when_asked_for(database: str, monkeypatch: 
 
         return migrate
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {3: step(3), 4: step(4)})
-    with pytest.raises(StorageUnavailable, match=r"older paretoscout \(schema 3, now 5\).*paretoscout db upgrade"):
+    monkeypatch.setattr(schema, "MIGRATIONS", {4: step(4), 5: step(5)})
+    with pytest.raises(StorageUnavailable, match=r"older paretoscout \(schema 4, now 6\).*paretoscout db upgrade"):
         storage_of(database)
     assert steps == []
     upgraded = SQLStorage(database, upgrade=True)
-    assert steps == [3, 4]
+    assert steps == [4, 5]
     assert numbers(upgraded) == [0, 1, 2]
     upgraded.close()
     assert numbers(storage_of(database)) == [0, 1, 2]
-    assert steps == [3, 4]
+    assert steps == [4, 5]
 
 
 def test_an_upgrade_that_fails_changes_nothing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     storage_of(database).create("study", "")
-    monkeypatch.setattr(schema, "VERSION", 4)
+    monkeypatch.setattr(schema, "VERSION", 5)
 
     def migrate(connection: sa.Connection) -> None:
         connection.execute(sa.text("DROP TABLE snapshots"))
         raise RuntimeError("the power is gone")
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {3: migrate})
+    monkeypatch.setattr(schema, "MIGRATIONS", {4: migrate})
     with pytest.raises(RuntimeError):
         SQLStorage(database, upgrade=True)
     monkeypatch.undo()
     assert storage_of(database).latest_snapshot("study") is None
+
+
+def test_a_storage_without_heartbeats_gets_them_by_an_upgrade(database: str) -> None:
+    storage = storage_of(database)
+    storage.create("study", "")
+    append(storage, 3)
+    storage.close()
+    flip(database, "DROP TABLE heartbeats")
+    flip(database, "UPDATE paretoscout SET schema_version = 3")
+    with pytest.raises(StorageUnavailable, match=r"schema 3, now 4\).*paretoscout db upgrade"):
+        SQLStorage(database)
+    upgraded = SQLStorage(database, upgrade=True)
+    assert numbers(upgraded) == [0, 1, 2]
+    assert upgraded.heartbeats("study") == []
+    with upgraded.writing("study") as writer:
+        writer.beat(Heartbeat("1f", "me", at=1.0))
+    assert upgraded.heartbeats("study") == [Heartbeat("1f", "me", at=1.0)]
+    upgraded.close()
+
+
+def test_a_backup_holds_no_workers(tmp_path: Path) -> None:
+    """A worker that was at work when the copy was made is not at work when it is put back."""
+    storage = SQLStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    storage.create("study", "")
+    with storage.writing("study") as writer:
+        writer.append(events_from(0))
+        writer.beat(Heartbeat("1f", "me", at=1.0))
+    backup(storage, tmp_path / "copy.db")
+    restore(storage, tmp_path / "copy.db", lambda spec, name: None)
+    assert numbers(storage) == [0]
+    assert storage.heartbeats("study") == []
+    storage.close()
 
 
 OLD = Path(__file__).parent / "data" / "studies-schema-1.db.gz"
@@ -206,7 +238,7 @@ def test_a_file_of_schema_1_is_upgraded_and_every_event_is_kept_bit_for_bit(tmp_
     file = old_file(tmp_path)
     before = [rows_of(file, query) for query in (OLD_EVENTS, "SELECT id, name, spec FROM studies", SNAPSHOTS)]
     assert len(before[0]) > 1000
-    with pytest.raises(StorageUnavailable, match=r"schema 1, now 3\). Make a copy, then run: paretoscout db upgrade"):
+    with pytest.raises(StorageUnavailable, match=r"schema 1, now 4\). Make a copy, then run: paretoscout db upgrade"):
         storage_of(file)
     SQLStorage(f"sqlite:///{file}", upgrade=True).close()
     assert [rows_of(file, query) for query in (OLD_EVENTS, "SELECT id, name, spec FROM studies", SNAPSHOTS)] == before
@@ -405,7 +437,7 @@ def test_flipped_bits_of_a_file_are_noticed_or_change_nothing(tmp_path: Path) ->
     storage.close()
     sound, chance = file.read_bytes(), random.Random(3)
     noticed = 0
-    for _ in range(150):
+    for _ in range(200):
         place = chance.randrange(100, len(sound))
         file.write_bytes(sound[:place] + bytes([sound[place] ^ 1 << chance.randrange(8)]) + sound[place + 1 :])
         try:

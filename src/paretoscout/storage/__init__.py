@@ -6,10 +6,21 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from ..errors import InvalidInput
-from .contract import Answer, Event, Head, Listed, Storage, Writer
+from .contract import Answer, Event, Head, Heartbeat, Listed, Storage, Writer
 from .memory import MemoryStorage
 
-__all__ = ["Answer", "Event", "Head", "Listed", "MemoryStorage", "Storage", "Writer", "check_is_there", "storage_of"]
+__all__ = [
+    "Answer",
+    "Event",
+    "Head",
+    "Heartbeat",
+    "Listed",
+    "MemoryStorage",
+    "Storage",
+    "Writer",
+    "check_is_there",
+    "storage_of",
+]
 
 
 def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:

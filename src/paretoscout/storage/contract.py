@@ -25,6 +25,7 @@ Every back end keeps these promises, and `tests/storage_contract.py` holds each 
 * Values come back as they went in, floats to the last bit.
 * An answer that is kept inside `writing` is there if and only if what was appended with it is: whoever sends the same
   request again can be given the same answer, and nothing happens twice.
+* The heartbeats of workers are rows next to the log, not events: no replay reads them, and they never make it longer.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ KINDS = ("ask", "tell", "fail", "expire", "give-up", "data", "arms", "note")
 
 #: For so many seconds an answer is kept, at least: a client that tries again for longer is out of luck.
 ANSWERS_KEPT = 7 * 86400.0
+#: A heartbeat that is older by this many seconds than the latest one may be dropped.
+HEARTBEATS_KEPT = 86400.0
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,22 @@ class Answer:
     at: float = 0.0
 
 
+class Heartbeat(NamedTuple):
+    """The latest sign of life of a worker of a study. Each pair of run and worker has one.
+
+    run: drawn at random by a process that measures, "" if the worker has none. worker: its name, which another one may
+    have too. host, pid, started: its process, see `study/workers.py`. host is "" and pid None if they are unknown.
+    at: when it was sent, in seconds since 1970 (UTC).
+    """
+
+    run: str
+    worker: str
+    host: str = ""
+    pid: int | None = None
+    started: str = ""
+    at: float = 0.0
+
+
 class Writer(ABC):
     """What the one who writes may do; handed out by `Storage.writing`.
 
@@ -129,6 +148,18 @@ class Writer(ABC):
 
         Answers that are older than ANSWERS_KEPT may be dropped.
         """
+
+    @abstractmethod
+    def heartbeats(self) -> list[Heartbeat]:
+        """Return the heartbeats of all workers of the study."""
+
+    @abstractmethod
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Keep a heartbeat in place of the previous one of the same run and worker."""
+
+    @abstractmethod
+    def sign_off(self, run: str, worker: str) -> None:
+        """Drop the heartbeat of a run and worker, if there is one."""
 
 
 class Storage(ABC):
@@ -188,6 +219,10 @@ class Storage(ABC):
     @abstractmethod
     def latest_snapshot(self, name: str) -> tuple[int, bytes] | None:
         """Return the newest snapshot and its number, if there is one."""
+
+    @abstractmethod
+    def heartbeats(self, name: str) -> list[Heartbeat]:
+        """Return the heartbeats of all workers of a study."""
 
     @abstractmethod
     def answer(self, owner: str, key: str) -> Answer | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..errors import Conflict, NameTaken, UnknownName
-from .contract import Answer, Event, Head, Listed, Storage, Writer, check_follows
+from .contract import HEARTBEATS_KEPT, Answer, Event, Head, Heartbeat, Listed, Storage, Writer, check_follows
 
 
 @dataclass
@@ -25,6 +25,8 @@ class _Kept(Writer):
     waiting_snapshot: tuple[int, bytes] | None = None
     waiting_answers: list[Answer] = field(default_factory=list)
     answers: dict[tuple[str, str], Answer] = field(default_factory=dict)  # those of all studies
+    beats: dict[tuple[str, str], Heartbeat] = field(default_factory=dict)
+    waiting_beats: dict[tuple[str, str], Heartbeat] = field(default_factory=dict)
     by: str = ""  # who appends now
     maker: str = ""
 
@@ -55,6 +57,16 @@ class _Kept(Writer):
         if (answer.owner, answer.key) in self.answers:
             raise Conflict(f"there is an answer to the key {answer.key!r} already")
         self.waiting_answers.append(answer)
+
+    def heartbeats(self) -> list[Heartbeat]:
+        return list(self.waiting_beats.values())
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        kept = {key: each for key, each in self.waiting_beats.items() if each.at > heartbeat.at - HEARTBEATS_KEPT}
+        self.waiting_beats = kept | {(heartbeat.run, heartbeat.worker): heartbeat}
+
+    def sign_off(self, run: str, worker: str) -> None:
+        self.waiting_beats.pop((run, worker), None)
 
 
 class MemoryStorage(Storage):
@@ -102,9 +114,11 @@ class MemoryStorage(Storage):
             if self._studies.get(name) is not kept:
                 raise UnknownName("study", name, self._studies)
             kept.waiting, kept.waiting_snapshot, kept.waiting_answers, kept.by = [], None, [], by
+            kept.waiting_beats = dict(kept.beats)
             yield kept
             kept.log += kept.waiting
             kept.waiting = []
+            kept.beats = kept.waiting_beats
             self._answers |= {(answer.owner, answer.key): answer for answer in kept.waiting_answers}
             if kept.waiting_snapshot is not None:
                 kept.snapshots = [*kept.snapshots[-1:], kept.waiting_snapshot]
@@ -118,6 +132,9 @@ class MemoryStorage(Storage):
     def head(self, name: str, number: int | None = None) -> Head:
         kept = self._of(name)
         return kept.head_of(len(kept.log) - 1, number)
+
+    def heartbeats(self, name: str) -> list[Heartbeat]:
+        return list(self._of(name).beats.values())
 
     def answer(self, owner: str, key: str) -> Answer | None:
         return self._answers.get((owner, key))

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ..errors import StorageUnavailable
 
 #: Raise it with every change of the tables, and add the step to MIGRATIONS.
-VERSION = 3
+VERSION = 4
 
 tables = sa.MetaData()
 about = sa.Table(
@@ -95,6 +95,20 @@ workers = sa.Table(
     sqlite_with_rowid=False,
 )
 
+#: When each worker of a study last said that it is at work: no events, and no replay reads them.
+heartbeats = sa.Table(
+    "heartbeats",
+    tables,
+    sa.Column("study", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("worker", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.BigInteger),
+    sa.Column("started", sa.Text, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 PAGE = 20_000  # rows at once
 
 
@@ -159,8 +173,13 @@ def _to_3(connection: sa.Connection) -> None:
         table.create(connection)
 
 
+def _to_4(connection: sa.Connection) -> None:
+    """Workers send heartbeats."""
+    heartbeats.create(connection)
+
+
 #: From version n to n + 1, for each n that was ever released.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_2, 2: _to_3}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
 
 
 def prepare(engine: sa.Engine, shown: str, upgrade: bool, read_only: bool = False) -> None:

@@ -30,9 +30,20 @@ from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from ..errors import Conflict, InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName, UnreadableFile
 from . import schema
-from .contract import ANSWERS_KEPT, Answer, Event, Head, Listed, Storage, Writer, check_follows
+from .contract import (
+    ANSWERS_KEPT,
+    HEARTBEATS_KEPT,
+    Answer,
+    Event,
+    Head,
+    Heartbeat,
+    Listed,
+    Storage,
+    Writer,
+    check_follows,
+)
 from .forks import before_fork, inside
-from .schema import PAGE, answers, events, heads, mark_of_event, mark_of_study, snapshots, studies
+from .schema import PAGE, answers, events, heads, heartbeats, mark_of_event, mark_of_study, snapshots, studies
 
 BUSY_SECONDS = 300.0  # how long a writer waits for another before it gives up
 WRITERS = 4  # at most so many threads of a process write at the same time, at a server: it has 15 connections
@@ -72,6 +83,7 @@ _listed = (
     .select_from(_ends.outerjoin(events, sa.and_(events.c.study == studies.c.id, events.c.number == heads.c.last)))
     .order_by(studies.c.id)
 )
+_beats = sa.select(*[column for column in heartbeats.c if column.name != "study"]).where(heartbeats.c.study == _study)
 _latest = (
     sa.select(snapshots.c.number, snapshots.c.data)
     .where(snapshots.c.study == _study)
@@ -260,7 +272,7 @@ class SQLStorage(Storage):
     def delete(self, name: str) -> None:
         with self._errors(), self._transaction() as connection:
             study = self._claim(connection, name)
-            for table in (heads, events, snapshots):
+            for table in (heads, events, snapshots, heartbeats):
                 connection.execute(table.delete().where(table.c.study == study.id))
             connection.execute(studies.delete().where(studies.c.id == study.id))
 
@@ -325,6 +337,10 @@ class SQLStorage(Storage):
         with self._errors(), self._reading() as connection:
             row = connection.execute(_latest, {"study": self._found(connection, name).id}).first()
         return None if row is None else (int(row.number), bytes(row.data))
+
+    def heartbeats(self, name: str) -> list[Heartbeat]:
+        with self._errors(), self._reading() as connection:
+            return _heartbeats(connection, self._found(connection, name).id)
 
     def answer(self, owner: str, key: str) -> Answer | None:
         query = sa.select(answers).where(answers.c.owner == owner, answers.c.key == key)
@@ -545,6 +561,19 @@ class _SQLWriter(Writer):
         except IntegrityError:
             raise Conflict(f"there is an answer to the key {answer.key!r} already") from None
 
+    def heartbeats(self) -> list[Heartbeat]:
+        return _heartbeats(self.connection, self.study)
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        old = sa.and_(heartbeats.c.study == self.study, heartbeats.c.at < heartbeat.at - HEARTBEATS_KEPT)
+        self.connection.execute(heartbeats.delete().where(old))
+        self.sign_off(heartbeat.run, heartbeat.worker)
+        self.connection.execute(heartbeats.insert(), {"study": self.study, **heartbeat._asdict()})
+
+    def sign_off(self, run: str, worker: str) -> None:
+        mine = (heartbeats.c.study == self.study, heartbeats.c.run == run, heartbeats.c.worker == worker)
+        self.connection.execute(heartbeats.delete().where(*mine))
+
 
 def _head(connection: sa.Connection, study: int, log: str, number: int | None) -> Head:
     row = connection.execute(_last, {"study": study}).first()
@@ -557,6 +586,10 @@ def _head(connection: sa.Connection, study: int, log: str, number: int | None) -
 
 def _mark_of(connection: sa.Connection, study: int, number: int) -> str:
     return connection.scalar(_mark, {"study": study, "number": number}) or ""
+
+
+def _heartbeats(connection: sa.Connection, study: int) -> list[Heartbeat]:
+    return [Heartbeat(**row._mapping) for row in connection.execute(_beats, {"study": study})]
 
 
 def _event(name: str, log: str, row: Any) -> Event:

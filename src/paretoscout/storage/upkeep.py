@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from ..errors import InvalidInput, ParetoscoutError, UnreadableFile
 from ..shown import counted
-from .schema import PAGE, answers, events, heads, mark_of_event, mark_of_study, snapshots, studies
+from .schema import PAGE, answers, events, heads, heartbeats, mark_of_event, mark_of_study, snapshots, studies
 from .sql import SQLStorage, _driver, file_url
 
 _page = (
@@ -113,7 +113,8 @@ def restore(storage: SQLStorage, file: Path, check_spec: Callable[[str, str], ob
         if damaged:
             raise UnreadableFile(f"{file} is damaged, and was not restored: {damaged[0]}")
         with storage._errors(), _one_moment(copy) as source, _alone(storage) as target:
-            for table in (heads, events, snapshots, studies, answers):  # what was answered is of the studies that go
+            # what was answered is of the studies that go, and so are their workers
+            for table in (heads, events, snapshots, heartbeats, studies, answers):
                 target.execute(table.delete())
             _copy(source, target)
     finally:
