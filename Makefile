@@ -9,7 +9,7 @@ IN_TWO := -n 2 --dist worksteal
 # What takes longest of the tests; make check leaves it out.
 SLOW := audit bench compile docs examples reproduce service_trust study_trust
 
-# What has more to test where time does not matter: make audit.
+# What has more to test where time does not matter: make audit. It also draws new examples for every property test.
 LONG := audit site study_trust service_schema service_trust session_bytes diagnostics standing cli_exits sweeps
 
 # For the comparisons with VOPy (VOPY=skip leaves it out of make bench) and Ax. Where this brings CUDA along, point TORCH at a CPU wheel.
@@ -50,6 +50,7 @@ compiled: $(VENV)/installed-dev
 audit: $(VENV)/installed-clusters $(VENV)/installed-docs
 	$(BIN)/paretoscout audit --rows out/audit --out out/audit.json
 	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) $(LONG:%=tests/test_%.py)
+	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) -m hypothesis $(LONG:%=--ignore=tests/test_%.py)
 	$(BIN)/python -m benchmarks.service_trust --json out/service-trust.json
 
 reach: $(VENV)/installed-dev

@@ -20,10 +20,22 @@ from postgres_server import NoPostgres, PostgresServer
 #: What is tested is the compiled kernels, and not those that happen to be compiled by then.
 os.environ.setdefault("PARETOSCOUT_COMPILE", "first")
 
-settings.register_profile("paretoscout", deadline=None)
-settings.load_profile("paretoscout")
-
 LONG = os.environ.get("PARETOSCOUT_LONG") == "1"
+
+#: How many times as many examples each property test draws in make audit.
+MORE = 10 if LONG else 1
+
+#: make test gives the same result every time. make audit draws new examples, and more; a failing one becomes an @example.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("new", deadline=None, max_examples=100 * MORE, print_blob=True)
+settings.load_profile("new" if LONG else "same")
+
+#: How a program that a test starts again and again draws the same numbers each time the test runs: by the number of its run.
+SEEDED = """import random, sys
+with open(sys.argv[0] + ".runs", "ab") as runs:
+    runs.write(b"x")
+    random.seed(runs.tell())
+"""
 
 #: Seconds that nothing takes which is not stuck, however busy the machine is; no test has a shorter limit.
 PATIENCE = 3600.0 if LONG else 1200.0

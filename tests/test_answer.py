@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from conftest import SEEDED
 
 from paretoscout import Metric
 from paretoscout.answer import larger_eps, listed, sentence
@@ -18,7 +19,7 @@ from paretoscout.guarantee import Guarantee
 from paretoscout.verdicts import VerdictTable
 
 METRICS = (Metric("quality", "max", 0.02), Metric("cost", "min", 0.1, "ct"))
-MEASURE = "import random, sys\nprint('ms=%g' % random.gauss(float(sys.argv[1]), 0.1))\n"
+MEASURE = f"{SEEDED}print('ms=%g' % random.gauss(float(sys.argv[1]), 0.1))\n"
 
 
 def table(

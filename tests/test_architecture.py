@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import LONG
+from hypothesis import settings
 
 import paretoscout as ps
 
@@ -346,6 +349,26 @@ def test_what_is_written_once(text: str, home: str) -> None:
     """Marks, signs of directions, time spans, exit codes and defaults: a second copy would sooner or later say something else."""
     found = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if text in path.read_text("utf-8")]
     assert found == [home]
+
+
+UNSEEDED = re.compile(
+    r"default_rng\(\)|SeedSequence\(\)|Random\(\)|urandom|use_true_random=True|derandomize=False|np\.random\.(rand|normal|choice)"
+)
+DRAWS = re.compile(r"(?<![\w.])random\.(random|gauss|choices?|shuffle|uniform|randint|randrange|sample)\(")
+
+
+def test_make_test_draws_the_same_numbers_every_time() -> None:
+    """Property tests are derandomized unless PARETOSCOUT_LONG is set; the others seed what they draw."""
+    assert settings.default is not None
+    assert settings.default.derandomize is not LONG
+    here = Path(__file__)
+    for path in here.parent.glob("*.py"):
+        source = path.read_text("utf-8")
+        found = None if path == here else UNSEEDED.search(source)
+        assert found is None, f"{path.name} draws without a seed: {found[0]}"
+        if path != here and "SEEDED" not in source and "st.randoms" not in source:
+            drawn = DRAWS.search(source)
+            assert drawn is None, f"{path.name} draws from the global generator: {drawn[0]}"
 
 
 def test_public_names() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from conftest import PATIENCE, wait_for
+from conftest import PATIENCE, SEEDED, wait_for
 
 from paretoscout import __version__, plots
 from paretoscout.algorithms import Scout
@@ -42,12 +42,15 @@ from paretoscout.study import Below, Guard, Study
 from paretoscout.verdicts import VerdictTable
 
 #: A command that takes no time and prints numbers around known means, drawn again in every run.
-DRAW = """
-import json, random, sys
+DRAW = (
+    SEEDED
+    + """
+import json
 means = {"a": (1.0, 5.0), "b": (2.0, 1.0), "c": (3.0, 6.0)}[sys.argv[1]]
 print("noise on the way", json.dumps({"not": "last"}))
 print(json.dumps({"cost": random.gauss(means[0], 0.05), "deep": {"loss": random.gauss(means[1], 0.05)}}))
 """
+)
 PYTHON = f"{shlex.quote(sys.executable)} -I -S"
 
 
@@ -481,7 +484,7 @@ def test_verdicts_are_right_as_often_as_stated(folder: Path) -> None:
     """
     means = {"a": (1.0, 2.0), "b": (1.12, 2.0), "c": (1.0, 1.7), "d": (1.5, 1.0)}
     (folder / "near.py").write_text(
-        f"import random, sys; x, y = {means}[sys.argv[1]]; print(random.gauss(x, 0.05), random.gauss(y, 0.08))"
+        f"{SEEDED}x, y = {means}[sys.argv[1]]; print(random.gauss(x, 0.05), random.gauss(y, 0.08))"
     )
     metrics = ["-m", "x:min=stdout~^(\\S+)", "-m", "y:min=stdout~ (.*)", "--eps", "x=0.1", "--eps", "y=0.1"]
     wrong = set()
@@ -635,7 +638,7 @@ def test_one_option_alone_is_measured(folder: Path) -> None:
 @pytest.mark.parametrize("eps", ["x=10%", "x=1"])
 def test_a_limit_leaves_options_out(folder: Path, eps: str) -> None:
     """False alarm: at most 0.001, the delta."""
-    (folder / "print.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 0.2))")
+    (folder / "print.py").write_text(f"{SEEDED}print(random.gauss(float(sys.argv[1]), 0.2))")
     how = ["-m", "x:max<=14=stdout~(.*)", "--eps", eps, "--delta", "0.001", "--warmup", "0", "--json"]
     done = bench("-L", "mean=8,10,20", f"{PYTHON} print.py {{mean}}", *how)
     assert done.exit_code == 0, done.output
@@ -657,7 +660,7 @@ def test_limits_are_said_in_their_unit(folder: Path) -> None:
 
 
 def test_ties_end_even_where_every_difference_matters(folder: Path) -> None:
-    (folder / "tie.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 0.1)); print('same: 7')")
+    (folder / "tie.py").write_text(f"{SEEDED}print(random.gauss(float(sys.argv[1]), 0.1)); print('same: 7')")
     how = ["-m", "cost:min=stdout~^(.*)", "-m", "same:min=stdout~same: (.*)", "--eps", "cost=0.5", "--warmup", "0"]
     how += ["--exact", "same"]
     done = bench("-L", "mean=10,14", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--budget", "400")
@@ -1228,7 +1231,7 @@ def test_ties_in_one_metric_are_no_way_onto_the_front(folder: Path, features: li
 
     False alarm: at most 0.001, the delta.
     """
-    (folder / "tie.py").write_text("import random, sys; print(random.gauss(float(sys.argv[1]), 1)); print('same: 7')")
+    (folder / "tie.py").write_text(f"{SEEDED}print(random.gauss(float(sys.argv[1]), 1)); print('same: 7')")
     how = ["-m", "cost:min=stdout~^(.*)", "-m", "same:min=stdout~same: (.*)", "--eps", "cost=1", "--eps", "same=1"]
     how += ["--exact", "same"]
     done = bench("-L", "mean=10,14,10.1", f"{PYTHON} tie.py {{mean}}", *how, "--delta", "0.001", "--json", *features)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import MORE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -302,7 +303,7 @@ def random_contexts(shape: tuple[int, int], seed: int) -> tuple[Array, Array]:
     return contexts * rng.exponential(size=(K, 1)), rng.normal(size=(d, 1))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40 * MORE)
 @given(st.sampled_from(SHAPES), st.integers(0, 2**32 - 1))
 def test_basis_rewards_have_the_means_of_the_context_basis(shape: tuple[int, int], seed: int) -> None:
     """Eq. (linear_basis), without chance: the probabilities and weights that are drawn with give X v_i = s_i u_i."""
@@ -375,7 +376,7 @@ def biased(contexts: Array, theta: Array, seed: int, constants: Any = None, n: i
     }
 
 
-@settings(max_examples=20)
+@settings(max_examples=20 * MORE)
 @given(st.sampled_from(SHAPES), st.integers(0, 2**32 - 1))
 def test_mixed_rewards_are_unbiased(shape: tuple[int, int], seed: int) -> None:
     """Lemma 1: E[y - x' theta] = 0, E[x x'] = x_a x_a' + X X' / d; and E[x (y - x' theta)] = 0, which regression needs.

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from conftest import MORE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -70,7 +71,7 @@ def test_half_normal_exponent(z: float) -> None:
 
 
 @given(st.floats(0.001, 5), st.integers(1, 5000), st.integers(1, 5000), st.floats(0.05, 3))
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 def test_tabular_evidence_equals_its_formula(difference: float, n_i: int, n_j: int, sigma: float) -> None:
     rhos, weights = [400.0, 20.0, 1.0], [0.5, 0.3, 0.2]
     expected = naive_evidence(difference, n_i, n_j, sigma, rhos, weights)
@@ -210,7 +211,7 @@ def test_equal_samples_prove_little_at_first() -> None:
 
 
 @given(st.floats(0.01, 3), st.integers(2, 400), st.floats(0.0, 3), st.integers(2, 400), st.floats(0.0, 3))
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 def test_surprise_never_exceeds_the_worst_split(d: float, n_i: int, v_i: float, n_j: int, v_j: float) -> None:
     """A bound from below on the minimum over all splits, and a close one."""
     splits = np.linspace(0, d, 1001)
@@ -233,7 +234,7 @@ def naive_bernstein(u: float | np.ndarray, n: int, spread: float) -> np.ndarray:
 
 
 @given(st.floats(0.001, 0.9), st.integers(1, 3000), st.floats(0.01, 0.25), st.integers(1, 3000), st.floats(0.01, 0.25))
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 def test_bernstein_evidence_equals_its_formula(d: float, n_i: int, v_i: float, n_j: int, v_j: float) -> None:
     spread_i, spread_j = n_i * v_i, n_j * v_j
     value, slope, curve = log_bernstein(d, float(n_i), spread_i, RATES, np.full(10, -np.log(10)))

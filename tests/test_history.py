@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from conftest import MORE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +44,7 @@ LOGS = st.lists(st.tuples(KINDS, st.integers(0, 30)), max_size=60).map(made)
 
 
 @given(events=LOGS, cuts=st.lists(st.integers(0, 60), max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 * MORE)
 def test_pieces_make_no_difference(events: list[Event], cuts: list[int]) -> None:
     at_once, in_pieces = History(ARMS), History(ARMS)
     at_once.follow(events)
@@ -59,7 +60,7 @@ def test_pieces_make_no_difference(events: list[Event], cuts: list[int]) -> None
 
 
 @given(events=LOGS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40 * MORE)
 def test_counts_are_those_of_the_log(events: list[Event]) -> None:
     history = History(ARMS)
     history.follow(events)

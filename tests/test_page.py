@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import PATIENCE, wait_for
+from conftest import MORE, PATIENCE, wait_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -356,7 +356,7 @@ NAMES = st.text(max_size=12) | st.sampled_from(["quality", "cost", "small", "lar
         st.sampled_from(["x", "y", "option", "rival", "sort", "view", "wall", "all", "w", "other"]), NAMES
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 * MORE)
 def test_a_choice_comes_back_from_its_link(query: dict[str, str]) -> None:
     choice = Choice.of(query)
     again = Choice.of(dict(parse_qsl(choice.query()[1:], keep_blank_values=True)))
@@ -368,7 +368,7 @@ def test_a_choice_comes_back_from_its_link(query: dict[str, str]) -> None:
 
 
 @given(query=st.dictionaries(st.sampled_from(["x", "y", "option", "rival", "sort", "view", "w"]), NAMES))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15 * MORE)
 def test_no_query_is_an_error(running: View, query: dict[str, str]) -> None:
     assert "Which size?" in study_page(running, Choice.of(query), FRAME)
 

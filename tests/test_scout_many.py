@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import MORE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -31,7 +32,7 @@ def g(z: float) -> float:
 
 
 @given(st.floats(0, 30), st.floats(0, 12))
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 def test_the_table_of_splits_is_below_the_least_split(z: float, x: float) -> None:
     """By no more than 0.003 where it is a table; beyond its edge, where psi only rises, it is the edge's."""
     s_i = 1 / np.sqrt(1 + np.exp(-2 * x))
@@ -44,7 +45,7 @@ def test_the_table_of_splits_is_below_the_least_split(z: float, x: float) -> Non
 
 
 @given(st.lists(st.tuples(st.sampled_from(["push", "remove", "key"]), st.integers(0, 19), st.floats(-5, 5))))
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 def test_the_heap_has_the_least_on_top(steps: list[tuple[str, int, float]]) -> None:
     arms, place, keys = np.zeros(20, np.int32), np.zeros(20, np.int32), np.zeros(20)
     inside: dict[int, float] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import MORE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -186,7 +187,7 @@ def test_the_misfit_survived_is_where_the_evidence_ends() -> None:
 
 @pytest.mark.kernels
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.2, 1.0]))
-@settings(max_examples=15)
+@settings(max_examples=15 * MORE)
 def test_evidence_of_misfit_is_the_minimum_over_all_parameters(seed: int, misfit: float) -> None:
     """Against a general minimiser; where the kernel stops early it says so by a value that proves nothing."""
     rng = np.random.default_rng(seed)

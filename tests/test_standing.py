@@ -11,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import MORE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,7 +181,7 @@ def test_a_pair_is_of_its_moment() -> None:
 
 
 @given(st.floats(0.1, 50.0), st.floats(1e-3, 1e3), st.integers(0, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 * MORE)
 def test_percent_does_not_depend_on_the_unit(percent: float, unit: float, seed: int) -> None:
     """Seconds or milliseconds: the same questions, verdicts and shares; numbers in the unit."""
     rng = np.random.default_rng(seed)

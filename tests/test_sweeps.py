@@ -632,7 +632,9 @@ class Lost:
         if arm == "b" and not Path(self.file).exists():
             Path(self.file).write_text("died")
             os.kill(os.getpid(), signal.SIGKILL)
-        noise = float(np.random.default_rng().normal(0.0, 0.1))
+        with open(f"{self.file}.calls", "ab") as calls:
+            calls.write(b"x")
+            noise = float(np.random.default_rng(calls.tell()).normal(0.0, 0.1))
         time.sleep(0.0 if noise > 0.0 else 0.02)
         return {"x": measured(arm)["x"] + noise}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import MORE
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -611,7 +612,7 @@ def test_rates_are_the_least_over_all_alternatives(means: Floats, data: st.DataO
     assert rate(means, w) == pytest.approx(naive_rate(means, w), rel=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 @given(linear_instances(), st.data())
 def test_linear_rates_are_the_least_over_all_alternatives(instance: tuple[Floats, Floats], data: st.DataObject) -> None:
     means, X = instance
@@ -624,7 +625,7 @@ def simplex_grid(n_arms: int, steps: int) -> list[Floats]:
     return [np.diff([0, *cut, steps]) / steps for cut in cuts]
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 * MORE)
 @given(separate_means(n_arms=3))
 def test_no_allocation_on_a_grid_is_better(means: Floats) -> None:
     found = ps.theory.characteristic_time(means, sigma=1)
@@ -637,7 +638,7 @@ def test_no_allocation_on_a_grid_is_better(means: Floats) -> None:
     assert best >= 1 / found.time * (1 - len(means) / 30 / found.allocation.min())
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 * MORE)
 @given(linear_instances())
 def test_no_allocation_on_a_grid_is_better_for_linear_means(instance: tuple[Floats, Floats]) -> None:
     means, X = instance
@@ -647,7 +648,7 @@ def test_no_allocation_on_a_grid_is_better_for_linear_means(instance: tuple[Floa
         assert rate(means, w, X) <= 1 / found.time * (1 + 1e-7)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 * MORE)
 @given(separate_means(n_arms=6), st.sampled_from([0.25, 3.0]), st.randoms(use_true_random=False))
 def test_units_shift_and_order(means: Floats, c: float, random: Any) -> None:
     plain = ps.theory.characteristic_time(means, sigma=1)
@@ -666,7 +667,7 @@ def test_units_shift_and_order(means: Floats, c: float, random: Any) -> None:
     assert 1 / rate(means[arms], plain.allocation[arms]) == pytest.approx(plain.time, rel=1e-7)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 * MORE)
 @given(linear_instances())
 def test_contexts(instance: tuple[Floats, Floats]) -> None:
     """What counts is the space that contexts span, and the smaller it is, the fewer the alternatives."""
