@@ -205,6 +205,18 @@ def test_the_digest_covers_every_file_with_kernels() -> None:
         if re.search(r"@(allocating_)?kernel|= kernel\(", path.read_text())
     }
     assert holding <= {*compiler.KERNEL_FOLDERS}
+    assert (PACKAGE / compiler.LAWS).exists()
+
+
+def test_the_digest_covers_the_law_of_a_column(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Kernels call `law_of`, which is in a file of its own."""
+    (tmp_path / "kernels").mkdir()
+    monkeypatch.setattr(compiler, "__file__", str(tmp_path / "kernels" / "compile.py"))
+    digests = []
+    for text in ("a", "b"):
+        (tmp_path / compiler.LAWS).write_text(text)
+        digests.append(compiler.sources_digest.__wrapped__())
+    assert digests[0] != digests[1]
 
 
 def test_the_compiled_loop_is_found_in_the_cache(tmp_path: Path) -> None:

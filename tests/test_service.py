@@ -96,6 +96,21 @@ def test_a_study_is_made_measured_and_answered(client: TestClient, place: str) -
     assert told(refused)["type"] == "urn:paretoscout:problem:not-supported"
 
 
+def test_a_metric_that_passes_or_fails_is_told_so(client: TestClient) -> None:
+    body = {**MODELS, "metrics": {"passed": {"eps": 0.02, "kind": "pass/fail"}, "cost": "min"}, "sigma": None}
+    assert client.post("/v1/studies", json=body).status_code == 201
+    assert client.get("/v1/studies/models/standing").json()["metrics"][0]["kind"] == "pass/fail"
+    trial = client.post("/v1/studies/models/ask", json={"count": 1}).json()["trials"][0]["trial"]
+    wrong = client.post(
+        "/v1/studies/models/observations",
+        json={"observations": [{"trial": trial, "values": {"passed": 0.5, "cost": 1.0}}]},
+    )
+    assert wrong.status_code == 422
+    assert "must be 0 or 1, because its kind is 'pass/fail', got 0.5" in wrong.text
+    body = {**body, "name": "other", "metrics": {"passed": {"kind": "pass-fail"}}}
+    assert client.post("/v1/studies", json=body).status_code == 422
+
+
 def test_an_earlier_standing_is_shown_by_its_event(models: TestClient) -> None:
     models.post("/v1/studies/models/ask", json={"count": 3})
     assert models.get("/v1/studies/models/standing?at=0").json()["open"] == 1

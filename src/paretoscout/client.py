@@ -30,7 +30,7 @@ from .errors import (
     UnknownName,
     UnreadableFile,
 )
-from .statement import Metric
+from .statement import NUMBER, Metric
 from .study.heard import Heard
 from .study.loop import Measure, run
 from .study.rows import Below
@@ -181,7 +181,9 @@ def _metrics(metrics: Any) -> dict[str, Any]:
 
 
 def _described(metric: Metric) -> dict[str, Any]:
-    said = {key: getattr(metric, key) for key in ("direction", "eps", "unit", "bounds", "exact", "scale", "ratio")}
+    said = {field.name: getattr(metric, field.name) for field in fields(metric) if field.name != "name"}
+    if metric.kind == NUMBER:
+        del said["kind"]  # an older server does not know it
     return {key: value for key, value in said.items() if value not in (None, "")}
 
 

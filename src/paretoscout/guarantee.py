@@ -25,6 +25,7 @@ PROMISES = {
 NORMAL, NORMAL_ROWS = "normal noise, variance unknown", "noise assumed to be normal, variance unknown"
 LINEAR = "means linear in the contexts"
 BOUNDED = "outcomes within their bounds, noise of any kind"
+OF_BOTH = "outcomes of {} are 0 or 1"
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,9 @@ def _differences(asked: Statement, blocks: Blocks) -> list[str]:
         if metric.ratio is not None:
             kind = f"no option more than {metric.ratio:g} times another on a {block}"
         elif metric.bounds is not None:
-            kind = "outcomes within their bounds"
+            kind = OF_BOTH if metric.pass_fail else "outcomes within their bounds"
         kinds.setdefault(kind, []).append(metric.name)
-    said = [f"{', '.join(names)}: {kind}" for kind, names in kinds.items()]
+    said = [_said(kind, names) for kind, names in kinds.items()]
     relative = [metric.name for metric in asked.metrics if metric.relative]
     if relative:
         said.append(f"geometric means of {', '.join(relative)} over the {block}s")
@@ -159,15 +160,22 @@ def _noise(asked: Statement, settings: Settings) -> list[str]:
     for position, metric in enumerate(asked.judged_by):
         kind = asked.noise
         if sigma is None or unknown is None or unknown[..., position].any():
-            kind = BOUNDED if metric.bounds is not None else NORMAL_ROWS if asked.drawn else NORMAL
+            bounded = OF_BOTH if metric.pass_fail else BOUNDED
+            kind = bounded if metric.bounds is not None else NORMAL_ROWS if asked.drawn else NORMAL
         elif settings.sigma is not None:
             kind = f"sigma set to {', '.join(f'{value:g}' for value in dict.fromkeys(sigma.tolist()))}"
         kinds.setdefault(kind, []).append(metric.name)
-    said = list(kinds) if len(kinds) == 1 else [f"{', '.join(names)}: {kind}" for kind, names in kinds.items()]
+    named = len(kinds) > 1 or OF_BOTH in kinds
+    said = [_said(kind, names) for kind, names in kinds.items()] if named else list(kinds)
     relative = [metric.name for metric in asked.metrics if metric.relative]
     if relative:
         said.append(f"geometric means of {', '.join(relative)}, noise that of logarithms")
     return [*said, DRAWN] if asked.drawn else said
+
+
+def _said(kind: str, names: Sequence[str]) -> str:
+    """Return an assumption with the names of the metrics that it is about."""
+    return kind.format(" and ".join(names)) if kind == OF_BOTH else f"{', '.join(names)}: {kind}"
 
 
 def shown(value: Any) -> str:

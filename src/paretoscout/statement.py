@@ -28,6 +28,10 @@ Eps = float | Sequence[float | str] | Mapping[str, float | str]
 #: How a metric is compared: by differences, or by ratios (what is judged is the mean of its logarithm).
 SCALES = ("linear", "log")
 
+#: What the outcomes of a metric are: numbers, or 0 and 1.
+NUMBER, PASS_FAIL = "number", "pass/fail"
+KINDS = (NUMBER, PASS_FAIL)
+
 #: How means depend on contexts. "linear" and "logistic": exactly so; "none": nobody says that they do.
 MODELS = ("none", "linear", "logistic")
 
@@ -62,6 +66,8 @@ class Metric:
     5.0
     >>> Metric("latency", "min", eps="2%", unit="ms").scale
     'log'
+    >>> Metric("passed", kind="pass/fail").bounds
+    (0.0, 1.0)
     """
 
     name: str
@@ -72,6 +78,7 @@ class Metric:
     exact: bool = False
     scale: str = "linear"
     ratio: float | None = None
+    kind: str = NUMBER
 
     def __post_init__(self) -> None:
         checks.name("name of a metric", self.name)
@@ -91,7 +98,7 @@ class Metric:
             low = checks.number(f"the lower one of the {what}", self.bounds[0], above=above)
             high = checks.number(f"the upper one of the {what}", self.bounds[1], above=low)
             object.__setattr__(self, "bounds", (low, high))
-
+        self._settle_kind()
         if self.ratio is not None:
             if not self.relative:
                 raise InvalidInput(
@@ -99,6 +106,23 @@ class Metric:
                     f"differences, got ratio={self.ratio!r}"
                 )
             object.__setattr__(self, "ratio", checks.number(f"ratio of metric {self.name!r}", self.ratio, above=1.0))
+
+    def _settle_kind(self) -> None:
+        checks.one_of(f"kind of metric {self.name!r}", self.kind, KINDS)
+        if self.kind != PASS_FAIL:
+            return
+        if self.relative:
+            stated = f"eps={self.eps!r}" if isinstance(self.eps, str) else "scale='log'"
+            raise InvalidInput(
+                f"kind of metric {self.name!r} must be 'number' if it is compared by ratios, because a failure is 0, "
+                f"got 'pass/fail' with {stated}: write a number such as eps=0.02, which is 2 percentage points"
+            )
+        if self.bounds not in (None, (0.0, 1.0)):
+            raise InvalidInput(
+                f"bounds of metric {self.name!r} must be left out with kind='pass/fail', whose outcomes are 0 and 1, "
+                f"got {self.bounds}"
+            )
+        object.__setattr__(self, "bounds", (0.0, 1.0))
 
     def _settle_eps(self) -> None:
         what = f"eps of metric {self.name!r}"
@@ -136,6 +160,11 @@ class Metric:
     def relative(self) -> bool:
         """Whether it is compared by ratios."""
         return self.scale == "log"
+
+    @property
+    def pass_fail(self) -> bool:
+        """True if every outcome is 0 or 1."""
+        return self.kind == PASS_FAIL
 
     @property
     def sign(self) -> float:

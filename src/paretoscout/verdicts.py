@@ -468,6 +468,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
         "bounds": None if metric.bounds is None else list(metric.bounds),
         "exact": metric.exact,
         "scale": metric.scale,
+        "kind": metric.kind,
     }
 
 

@@ -1,4 +1,4 @@
-"""What is measured of a run: -m NAME[:min|:max][>=GUARD|<=GUARD][=SOURCE].
+"""What is measured of a run: -m NAME[:min|:max][:pass-fail][>=GUARD|<=GUARD][=SOURCE].
 
 SOURCE is `time`, `user`, `system`, `rss`, `size@PATH`, `stdout~REGEX`, `json@KEY` or `exit`; a built-in name needs no
 source and knows its direction and unit.
@@ -15,13 +15,13 @@ from typing import Any
 
 from .. import checks
 from ..errors import InvalidInput
-from ..statement import Metric
+from ..statement import NUMBER, PASS_FAIL, Metric
 from ..study import Below, Guard
 from .options import PLACE
 from .run import Run
 
 GRAMMAR = re.compile(
-    r"(?P<name>[^:<>=~@]+)(:(?P<direction>[^:<>=~@]*))?((?P<sense><=|>=)(?P<limit>[^=<>]+))?(=(?P<source>.+))?",
+    r"(?P<name>[^:<>=~@]+)(:(?P<direction>[^:<>=~@]*))?(?P<kind>:pass-fail)?((?P<sense><=|>=)(?P<limit>[^=<>]+))?(=(?P<source>.+))?",
     re.DOTALL,
 )
 #: Direction, unit, and the difference that does not matter unless told otherwise.
@@ -62,6 +62,8 @@ class Source:
             return number
         if not math.isfinite(number):
             raise NoValue(f"{self.name} must be a finite number, got {number}")
+        if self.metric.pass_fail and number not in (0.0, 1.0):
+            raise NoValue(f"{self.name} must be 0 or 1, because it is pass-fail, got {number:g}")
         if self.metric.relative and number <= 0:
             raise NoValue(
                 f"{self.name} must be above 0 to be compared in percent, got {number:g}: give --eps in its unit"
@@ -131,7 +133,9 @@ def source_of(
     # size@PATH alone is short for size=size@PATH
     found = GRAMMAR.fullmatch(f"size={text.strip()}" if text.strip().startswith("size@") else text.strip())
     if found is None:
-        raise InvalidInput(f"a metric must be written NAME[:min|:max][>=GUARD|<=GUARD][=SOURCE], got {text!r}")
+        raise InvalidInput(
+            f"a metric must be written NAME[:min|:max][:pass-fail][>=GUARD|<=GUARD][=SOURCE], got {text!r}"
+        )
     name = checks.name("name of a metric", found["name"].strip())
     given = None if found["direction"] is None else checks.direction(name, found["direction"])
     kind, argument = _kind(name, found["source"])
@@ -168,6 +172,7 @@ def source_of(
         unit,
         bounds=(0.0, 1.0) if kind == "exit" else None,
         exact=kind == "size" or name in exact,
+        kind=PASS_FAIL if found["kind"] else NUMBER,
     )
     return Source(metric, kind, argument, guard)
 

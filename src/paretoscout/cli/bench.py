@@ -93,7 +93,7 @@ def _without_password(word: str) -> str:
     "--metric",
     "metrics",
     multiple=True,
-    metavar="NAME[:min|:max][<=LIMIT|>=LIMIT][=SOURCE]",
+    metavar="NAME[:min|:max][:pass-fail][<=LIMIT|>=LIMIT][=SOURCE]",
     help="time, user, system, rss, exit, size@PATH, NAME:max=stdout~REGEX or NAME:min=json@KEY; repeat for several.  "
     "[default: time, rss]",
 )

@@ -127,8 +127,8 @@ _OF_METRICS = {
         "--metric",
         "metrics",
         multiple=True,
-        metavar="NAME[:min|:max]",
-        help="What is measured (repeat for several); max unless told.",
+        metavar="NAME[:min|:max][:pass-fail]",
+        help="What is measured (repeat for several); max unless told. pass-fail: each outcome is 0 or 1.",
     ),
 }
 

@@ -217,8 +217,13 @@ def _about(study: Study) -> list[str]:
         )
         if sigma is None and metric.bounds is not None:
             known = f"from {metric.bounds[0]:g} to {metric.bounds[1]:g}{unit}"
+            if metric.pass_fail:
+                known = f"0 or 1{unit}"
         if spec.asked.blocks is not None and metric.bounds is None:
-            known = "differences on a block taken as normal"
+            known = (
+                "differences on a block taken as normal (a test that passes or fails? -m "
+                f"{metric.name}:{metric.direction}:pass-fail; a score? --bounds {metric.name}=LOW,HIGH)"
+            )
             if metric.ratio is not None:
                 known = f"no option more than {metric.ratio:g} times another on a block"
         elif sigma is None and metric.bounds is None and not metric.exact:

@@ -1,4 +1,4 @@
-"""Values as they are written on the command line: NAME[:min|:max], [METRIC=]NUMBER, NAME[:SETTING=VALUE...]."""
+"""Values as they are written on the command line: metrics, [METRIC=]NUMBER, NAME[:SETTING=VALUE...]."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from ..statement import Metric
 
 
+def kind_of(text: str) -> tuple[str, str]:
+    """Read the end of NAME[:min|:max][:pass-fail]; return the rest and the kind of metric.
+
+    >>> kind_of("passed:max:pass-fail"), kind_of("quality:max")
+    (('passed:max', 'pass/fail'), ('quality:max', 'number'))
+    """
+    from ..statement import NUMBER, PASS_FAIL
+
+    rest, _, kind = text.rpartition(":")
+    return (rest, PASS_FAIL) if rest and kind == PASS_FAIL.replace("/", "-") else (text, NUMBER)
+
+
 def direction_of(text: str) -> tuple[str, str]:
     """Read NAME[:min|:max].
 
@@ -30,7 +42,8 @@ def direction_of(text: str) -> tuple[str, str]:
     name, _, direction = text.rpartition(":") if ":" in text else (text, "", "max")
     if ":" in name:
         raise InvalidInput(
-            f"name of a metric must have no ':' in it, for after that comes min or max, got {text!r}: call it otherwise"
+            f"name of a metric must have no ':' in it, because after that comes min or max, and then perhaps "
+            f"pass-fail, got {text!r}: call it otherwise"
         )
     return name, checks.direction(name, direction)
 
@@ -84,9 +97,10 @@ def metrics(
 
     known: what is known of a metric that is written as -m, if it is more than its name and direction.
     """
-    from ..statement import Metric
+    from ..statement import PASS_FAIL, Metric
 
-    stated = [Metric(*direction_of(text)) if known is None else known(text) for text in texts]
+    read = [kind_of(text) for text in texts]
+    stated = [Metric(*direction_of(text)) if known is None else known(text) for text, _ in read]
     eps_of = numbers("--eps", eps, shares=True)
     if eps_of is not None and not isinstance(eps_of, Mapping):
         eps_of = dict.fromkeys([metric.name for metric in stated], eps_of)
@@ -105,6 +119,7 @@ def metrics(
         for name in given:
             if name not in names:
                 raise UnknownName("metric", name, names, f"in --{field}")
+    more["kind"] = {name: kind for name, (_, kind) in zip(names, read, strict=True) if kind == PASS_FAIL}
     return [
         _with(metric, {field: given[metric.name] for field, given in more.items() if metric.name in given})
         for metric in stated

@@ -37,6 +37,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Folders of the package whose code ends up inside compiled kernels.
 KERNEL_FOLDERS = ("kernels", "algorithms", "environments", "simulation")
+#: Its only file outside of these with such code.
+LAWS = "laws.py"
 
 #: `error_model="numpy"`: dividing by zero gives inf, compiled or not. Never `fastmath`: it makes isnan
 #: false and reorders sums, so that compiled and uncompiled runs would part ways. Nobody calls kernels from C.
@@ -167,6 +169,7 @@ def sources_digest() -> str:
     """Digest of every source file that holds kernels and of the settings they are compiled with."""
     digest = hashlib.sha256(repr((sorted(FLAGS.items()), config.BOUNDSCHECK)).encode())
     package = Path(__file__).parent.parent
+    digest.update((package / LAWS).read_bytes())
     for folder in KERNEL_FOLDERS:
         for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.relative_to(package).as_posix().encode())

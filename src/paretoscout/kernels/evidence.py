@@ -12,11 +12,9 @@ import math
 
 import numpy as np
 
+from ..laws import FEW_VALUES
 from .arrays import FloatArray, IntArray
 from .compile import kernel
-
-#: So few distinct values do not look like normal noise.
-FEW_VALUES = 5
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import laws
+from ..laws import BOUNDS, NORMAL, SIGMA, SILENT
 from .algebra import solve
 from .arrays import BoolArray, FloatArray, IntArray
 from .compile import kernel, short_kernel
 from .evidence import (
-    FEW_VALUES,
     half_log,
     log_bernstein,
     log_bernstein_above,
@@ -25,8 +26,8 @@ from .paired import log_paired
 from .series import Series, differences
 from .split import LOG_4, log_evidence_by_table, spread_of
 
-# What is known of the noise of a metric.
-SIGMA, NORMAL, BOUNDS = 0, 1, 2
+law_of = kernel(laws.law_of)
+
 #: Variances estimated from fewer samples are not relied on to rank pairs.
 FEW = 20
 #: Means that differ relatively by no more than this may be equal.
@@ -103,10 +104,12 @@ def variance_of(samples: Samples, model: NoiseModel, arm: int, metric: int) -> f
 
 @kernel
 def says_nothing(samples: Samples, model: NoiseModel, arm: int, metric: int) -> bool:
-    """Whether an arm's observations do not look like normal noise: they never varied, or few values were ever seen."""
-    if model.noise[metric] != NORMAL or model.exact[metric]:
+    """True if an arm's observations are no evidence, by the law of the metric."""
+    if model.noise[metric] != NORMAL:
         return False
-    return samples.squares[arm, metric] == 0.0 or samples.n_seen[metric] <= FEW_VALUES
+    still = samples.squares[arm, metric] == 0.0
+    n, different = samples.counts[arm, metric], samples.n_seen[metric]
+    return law_of(NORMAL, model.exact[metric], n, different, False, still) in SILENT
 
 
 @short_kernel
@@ -393,7 +396,10 @@ def bound_sigma(state: Any, constants: Any, t: float, sampled: IntArray) -> None
         for r in range(constants.rhos.shape[1]):
             allowed = 2.0 * (constants.threshold - state.log_prices[metric, r])
             taken = min(taken, (1.0 + constants.rhos[metric, r] * trace) * allowed)
-        if q > taken and (constants.exact[metric] or state.n_seen[metric] > FEW_VALUES):
+        exact = constants.exact[metric]
+        # without exact numbers the scatter about the fit tells, also where each arm was sampled once
+        law = law_of(NORMAL, exact, t, state.n_seen[metric], False, exact and state.squares[metric] == 0.0)
+        if q > taken and law not in SILENT:
             bound = (math.sqrt(left) + constants.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
             if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
                 state.sigma[metric] = bound

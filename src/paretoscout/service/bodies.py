@@ -29,6 +29,9 @@ class MetricBody(Closed):
     exact: Annotated[bool, Field(description="a number that never varies is certain")] = False
     scale: Literal["linear", "log"] | None = None
     ratio: Annotated[FiniteFloat | None, Field(description="with blocks: how many times another at most")] = None
+    kind: Annotated[Literal["number", "pass/fail"], Field(description='"pass/fail": every outcome is 0 or 1')] = (
+        "number"
+    )
 
 
 class StudyBody(Closed):

@@ -36,7 +36,7 @@ KEYS = (
     "target",
     "tradeoffs",
 )
-METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale", "ratio")
+METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale", "ratio", "kind")
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -94,6 +94,11 @@ class Rows:
             if value is not None and metric.bounds is not None and not metric.bounds[0] <= value <= metric.bounds[1]:
                 low, high = metric.bounds
                 raise InvalidInput(f"{metric.name!r} in {where} must be from {low:g} to {high:g}, got {value:g}")
+            if value is not None and metric.pass_fail and value not in (0.0, 1.0):
+                raise InvalidInput(
+                    f"{metric.name!r} in {where} must be 0 or 1, because its kind is 'pass/fail', got {value:g}: a "
+                    "score between needs no kind, but bounds=(0, 1)"
+                )
 
     def check_table(
         self, rows: Sequence[Sequence[float | None]], accepts: Accepts, called: Callable[[int], str]
@@ -110,6 +115,8 @@ class Rows:
             if metric.bounds is not None:
                 low[position], high[position] = metric.bounds
         ordinary = ((values >= low) & (values <= high)).all(axis=1)
+        binary = [metric.pass_fail for metric in self.metrics]
+        ordinary &= np.isin(values[:, binary], (0.0, 1.0)).all(axis=1)
         for k in np.flatnonzero(~ordinary).tolist():
             self.check(rows[k], called(k), accepts)
 

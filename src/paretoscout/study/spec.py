@@ -16,7 +16,7 @@ from ..algorithms.registry import get, resolve
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
 from ..practical import SHARE_OF_VERDICTS
 from ..start import setup_of
-from ..statement import Blocks, Metric, Statement
+from ..statement import NUMBER, Blocks, Metric, Statement
 
 FORMAT = 4
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
@@ -158,6 +158,10 @@ class StudySpec:
         asked = {name: _plain(value) for name, value in vars(self.asked).items() if name != "of"}
         if asked["tradeoffs"] is None:
             del asked["tradeoffs"]  # earlier versions read it
+        asked["metrics"] = [asdict(metric) for metric in self.metrics]
+        for metric in asked["metrics"]:
+            if metric["kind"] == NUMBER:
+                del metric["kind"]  # likewise
         asked["sigma"] = _plain(np.where(np.isnan(self.asked.sigma), None, self.asked.sigma))  # type: ignore[call-overload]
         rest = {name: value for name, value in vars(self).items() if name != "asked"}
         return json.dumps({"format": FORMAT, "asked": asked, **rest}, allow_nan=False, default=asdict)
@@ -348,6 +352,11 @@ def _at_give_up(
             low, high = metric.bounds
             raise InvalidInput(
                 f"{metric.name!r} in at_give_up of a study must be from {low:g} to {high:g}, got {said[metric.name]:g}"
+            )
+        if metric.name in said and metric.pass_fail and said[metric.name] not in (0.0, 1.0):
+            raise InvalidInput(
+                f"{metric.name!r} in at_give_up of a study must be 0 or 1, because its kind is 'pass/fail', got "
+                f"{said[metric.name]:g}"
             )
     return tuple(said.items())
 
