@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from click.testing import CliRunner
 from test_service import MODELS, bearer, client_of, told
 
+from paretoscout import checks
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput
 from paretoscout.service.tokens import FREE_SECONDS, Tokens
+from paretoscout.statement import Metric
 from paretoscout.storage.sql import SQLStorage
+from paretoscout.study.spec import Guard
+from paretoscout.tradeoffs import read as read_tradeoffs
+from paretoscout.tradeoffs import weights_of
+from paretoscout.written import goal, seconds
+
+TWO = (Metric("time", "min", unit="ms"), Metric("size", "min", unit="MB"))
 
 
 @pytest.fixture
@@ -151,3 +161,51 @@ def test_a_token_has_so_many_names_of_workers(place: str, monkeypatch: pytest.Mo
         assert ask("one") == 200
         now[0] += FREE_SECONDS / 2 + 1
         assert [ask(worker) for worker in ("three", "four", "one")] == [200, 403, 200]
+
+
+# What one request may cost
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda n: seconds("--lease", "9" * n + "x"),
+        lambda n: seconds("--lease", "." + "9" * n + "x"),
+        lambda n: Guard.read("a" + " " * n + "b"),
+        lambda n: Guard.read("a " + "<= " * n),
+        lambda n: Guard.read("a <= " + "9" * n + "x"),
+        lambda n: weights_of((f"1 ms{' ' * n}x",), TWO, "a study"),
+        lambda n: weights_of(("1" * n + " ms <= x",), TWO, "a study"),
+        lambda n: weights_of(read_tradeoffs(["1 ms" + "<= 1" * n], "a study") or (), TWO, "a study"),  # type: ignore[arg-type]
+        lambda n: Metric("time", "min", eps="1" * n + "x%"),
+        lambda n: goal("9" * n) and checks.goal("9" * n),
+    ],
+)
+def test_texts_are_read_in_linear_time(read: Callable[[int], object]) -> None:
+    """A hundred thousand letters took minutes by the expressions of before; an answer repeats few of them."""
+    with pytest.raises(InvalidInput) as refused:
+        read(100_000)
+    assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0661\u0662", "nan", "inf", "1e101", "-1e101", "0x10", "", "1e", "+"])
+def test_numbers_in_texts_are_plain_and_have_room(text: str) -> None:
+    assert checks.numeral(text) is None
+    for read in (Guard.read, lambda each: Metric("m", eps=each.partition(" ")[2][3:] + "%")):
+        with pytest.raises(InvalidInput):
+            read(f"m <= {text}")
+
+
+def test_a_trade_off_between_two_of_many_metrics_costs_little() -> None:
+    """Edges were looked for among all metrics: with 99 of them for minutes."""
+    many = tuple(Metric(f"m{k}", "min", unit=f"u{k}") for k in range(99))
+    weights = weights_of(("1 m0 <= 3 m1",), many, "a study")
+    assert weights.shape == (99, 99)
+    assert weights[0, :3].tolist() == [3.0, 1.0, 0.0]
+    assert (weights[1:, 1:] == np.eye(98)).all()
+
+
+def test_trade_offs_beyond_all_numbers_are_refused() -> None:
+    texts = tuple(f"1e-99 m{k} <= 1e99 m{k + 1}" for k in range(3))
+    with pytest.raises(InvalidInput, match="differ less"):
+        weights_of(texts, tuple(Metric(f"m{k}", "min") for k in range(4)), "a study")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,6 +15,12 @@ from .errors import InvalidInput
 Floats = NDArray[np.float64]
 
 LONGEST_NAME = 500
+#: A text with names and numbers in it, such as a limit or a trade-off, may have so many letters.
+LONGEST_TEXT = 1_200
+#: A number that is written in a text: no underscores, no digits of other scripts. Reading it takes linear time.
+NUMERAL = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
+#: Numbers in texts are at most so large: sums and squares of them must have room.
+LARGEST = 1e100
 #: What people write for a direction, and what it is called here.
 DIRECTIONS = {
     **dict.fromkeys(("min", "minimize", "minimise"), "min"),
@@ -33,9 +40,22 @@ def got(value: Any) -> str:
     ("'x'", 'a number of thousands of digits')
     """
     try:
-        return _brief.repr(value)
+        shown = _brief.repr(value)
+        return shown if len(shown) <= 200 else f"{shown[:98]}...{shown[-98:]}"
     except ValueError:  # Python does not write out whole numbers of more than 4300 digits
         return "a number of thousands of digits"
+
+
+def numeral(text: str) -> float | None:
+    """Return the number that a text is; None if it is none, or too large.
+
+    >>> numeral("1.5e3"), numeral("1_000"), numeral("nan")
+    (1500.0, None, None)
+    """
+    if len(text) > LONGEST_TEXT or NUMERAL.fullmatch(text) is None:
+        return None
+    number = float(text)
+    return number if abs(number) <= LARGEST else None
 
 
 def name(what: str, value: Any) -> str:
@@ -153,7 +173,7 @@ def goal(value: Any) -> str | int:
     if isinstance(value, str) and value in ("front", "cover", "practical"):
         return value
     if isinstance(value, str):
-        raise InvalidInput(f"goal must be 'front', 'cover', 'practical' or a number of arms, got {value!r}")
+        raise InvalidInput(f"goal must be 'front', 'cover', 'practical' or a number of arms, got {got(value)}")
     return whole("goal, where it is a number of arms,", value, least=1)
 
 
@@ -169,7 +189,7 @@ def floats(what: str, value: Any, *, own: bool = True) -> Floats:
             return array.astype(np.float64, order="C", copy=own or not array.flags.writeable)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{problem}{error}") from error
-    raise InvalidInput(problem + (repr(value) if array.ndim == 0 else str(array.dtype)))
+    raise InvalidInput(problem + (got(value) if array.ndim == 0 else str(array.dtype)))
 
 
 def table(what: str, value: Any, layout: str = "(K, L)", *, own: bool = True) -> Floats:
@@ -190,10 +210,10 @@ def per_metric(what: str, value: Any, n_metrics: int, *, least: float = -np.inf)
     numbers = floats(what, value)
     if numbers.shape not in ((), (n_metrics,)):
         raise InvalidInput(
-            f"{what} must be one number or {n_metrics} of them (one per metric), got {value!r}", field=what
+            f"{what} must be one number or {n_metrics} of them (one per metric), got {got(value)}", field=what
         )
     if (finite(what, numbers) < least).any():
-        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}", field=what)
+        raise InvalidInput(f"{what} must be at least {least:g}, got {got(value)}", field=what)
     return np.full(n_metrics, numbers)
 
 
@@ -203,10 +223,10 @@ def per_arm_and_metric(what: str, value: Any, n_arms: int, n_metrics: int, *, le
     if numbers.shape not in ((), (n_metrics,), (n_arms, n_metrics)):
         raise InvalidInput(
             f"{what} must be one number, {n_metrics} of them (one per metric) or {n_arms} x {n_metrics} "
-            f"(one per arm and metric), got {value!r}"
+            f"(one per arm and metric), got {got(value)}"
         )
     if (finite(what, numbers) < least).any():
-        raise InvalidInput(f"{what} must be at least {least:g}, got {value!r}", field=what)
+        raise InvalidInput(f"{what} must be at least {least:g}, got {got(value)}", field=what)
     return np.full((n_arms, n_metrics), numbers)
 
 

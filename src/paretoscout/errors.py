@@ -50,11 +50,20 @@ class UnknownName(ParetoscoutError, LookupError):
         meant = f"; did you mean {near!r}?" if near is not None else "."
         shown = ", ".join(known[:30]) + (", ..." if len(known) > 30 else "")
         place = f" {where}" if where else ""
-        super().__init__(f"unknown {kind} {name!r}{place}{meant} Known: {shown or 'none'}{hint}")
+        given = repr(name)
+        given = given if len(given) <= 200 else f"{given[:98]}...{given[-98:]}"
+        super().__init__(f"unknown {kind} {given}{place}{meant} Known: {shown or 'none'}{hint}")
+
+
+#: Names that are near are looked for among so many, and of so many letters: with a hundred thousand it takes minutes.
+MOST_LOOKED_AT, LONGEST_LOOKED_FOR = 1_000, 100
 
 
 def _nearest(name: str, known: list[str]) -> str | None:
     """Return the name that was perhaps meant, whatever its case."""
+    if len(name) > LONGEST_LOOKED_FOR:
+        return None
+    known = known[:MOST_LOOKED_AT]
     folded = {other.casefold(): other for other in known}
     near = difflib.get_close_matches(name, known, n=1) or difflib.get_close_matches(name.casefold(), folded, n=1)
     return folded.get(near[0], near[0]) if near else None

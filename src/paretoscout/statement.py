@@ -89,11 +89,13 @@ class Metric:
             raise InvalidInput(f"scale of metric {self.name!r} must be 'linear' or 'log', got {checks.got(self.scale)}")
         self._settle_eps()
         if not isinstance(self.exact, bool):
-            raise InvalidInput(f"exact of metric {self.name!r} must be True or False, got {self.exact!r}")
+            raise InvalidInput(f"exact of metric {self.name!r} must be True or False, got {checks.got(self.exact)}")
         if self.bounds is not None:
             what = f"bounds of metric {self.name!r}"
             if not isinstance(self.bounds, (tuple, list)) or len(self.bounds) != 2:
-                raise InvalidInput(f"{what} must be two numbers, the lowest and the highest value, got {self.bounds!r}")
+                raise InvalidInput(
+                    f"{what} must be two numbers, the lowest and the highest value, got {checks.got(self.bounds)}"
+                )
             above = 0.0 if self.relative else -np.inf
             low = checks.number(f"the lower one of the {what}", self.bounds[0], above=above)
             high = checks.number(f"the upper one of the {what}", self.bounds[1], above=low)
@@ -193,13 +195,11 @@ def share(what: str, text: Any) -> float:
     >>> share("eps", "2%")
     0.02
     """
-    number = text.strip() if isinstance(text, str) else ""
-    try:
-        if not number.endswith("%"):
-            raise ValueError
-        return checks.number(what, float(number[:-1]), least=0.0) / 100.0
-    except ValueError:
-        raise InvalidInput(f"{what} must be a number or a percentage such as '2%', got {checks.got(text)}") from None
+    written = text.strip() if isinstance(text, str) else ""
+    number = checks.numeral(written[:-1].strip()) if written.endswith("%") else None
+    if number is None:
+        raise InvalidInput(f"{what} must be a number or a percentage such as '2%', got {checks.got(text)}")
+    return checks.number(what, number, least=0.0) / 100.0
 
 
 @dataclass(frozen=True)
@@ -334,9 +334,13 @@ class Statement:
         _unique([metric.name for metric in self.metrics], "metric", self.of)
         K, L = len(self.arms), len(self.metrics)
         if self.model not in MODELS:
-            raise InvalidInput(f"model of {self.of} must be 'none', 'linear' or 'logistic', got {self.model!r}")
+            raise InvalidInput(
+                f"model of {self.of} must be 'none', 'linear' or 'logistic', got {checks.got(self.model)}"
+            )
         if self.model != "none" and self.contexts is None:
-            raise InvalidInput(f"model of {self.of} must be 'none' where contexts are not given, got {self.model!r}")
+            raise InvalidInput(
+                f"model of {self.of} must be 'none' where contexts are not given, got {checks.got(self.model)}"
+            )
         if self.contexts is not None:
             contexts = checks.table(f"contexts of {self.of}", self.contexts, "(arms, features)")
             if len(contexts) != K:
@@ -384,7 +388,9 @@ class Statement:
                 "of differences that counts, and that is estimated"
             )
         if self.model != "none":
-            raise InvalidInput(f"model of {self.of} must be 'none' where there are blocks, got {self.model!r}")
+            raise InvalidInput(
+                f"model of {self.of} must be 'none' where there are blocks, got {checks.got(self.model)}"
+            )
 
     def _check_tradeoffs(self) -> None:
         weights = self.weights

@@ -38,14 +38,15 @@ class Part(Protocol):
 #: What trade-offs may be: texts such as "1 ms <= 3 MB", or a matrix of weights (sums, metrics).
 Tradeoffs = str | Sequence[str] | Sequence[Sequence[float]] | FloatArray
 
-_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
 #: Numbers in trade-offs are above its inverse, and below it: sums of values must have room.
-LARGEST = 1e100
-_SIDE = rf"\s*{_NUMBER}\s*(%?)\s*(.*?)\s*"
-_WRITTEN = re.compile(rf"{_SIDE}(<=|>=){_SIDE}", re.IGNORECASE)
+LARGEST = checks.LARGEST
+_SENSE = re.compile("<=|>=")
+_SIDE = re.compile(r"([0-9.]++(?:[eE][+-]?[0-9]++)?)\s*+(%?)\s*+(.*)")
 FORM = "'1 ms <= 3 MB' (saving a millisecond is worth at most saving three megabytes)"
-#: Edges are looked for among so many choices of bounds, at most.
-MOST_CHOICES = 5_000
+#: Edges are looked for among so many choices of bounds, at most; and of fewer if there are many metrics in them.
+MOST_CHOICES, MOST_WORK = 5_000, 50_000
+#: Letters of a number: they are computed with exactly.
+LONGEST_NUMBER = 50
 
 
 def read(given: Any, of: str) -> tuple[str, ...] | FloatArray | None:
@@ -56,6 +57,11 @@ def read(given: Any, of: str) -> tuple[str, ...] | FloatArray | None:
     if not isinstance(given, Sequence):
         raise InvalidInput(f"tradeoffs of {of} must be texts such as {FORM}, or a matrix, got {checks.got(given)}")
     if all(isinstance(each, str) for each in given):
+        for each in given:
+            if len(each) > checks.LONGEST_TEXT:
+                raise InvalidInput(
+                    f"tradeoffs of {of} must have at most {checks.LONGEST_TEXT:,} letters each, got {checks.got(each)}"
+                )
         return tuple(" ".join(each.split()) for each in given) or None
     return checks.table(f"tradeoffs of {of}", given, "(sums, metrics)")
 
@@ -160,11 +166,30 @@ def sign_of(weights: FloatArray, metrics: Sequence[Part]) -> float:
 @lru_cache(maxsize=64)
 def _edges(texts: tuple[str, ...], metrics: tuple[Part, ...], what: str) -> FloatArray:
     """Return the edges of the cone of worths, exactly: each lies on as many bounds as it takes."""
-    L = len(metrics)
-    bounds = [[Fraction(int(row == column)) for column in range(L)] for row in range(L)]
-    bounds += [_bound(text, metrics, what) for text in texts]
-    if math.comb(len(bounds), L - 1) > MOST_CHOICES:
-        raise InvalidInput(f"{what} must be fewer, or a matrix of weights, got {len(texts)} with {L} metrics")
+    stated = [_bound(text, metrics, what) for text in texts]
+    # what no trade-off names is an edge by itself
+    inside = [column for column in range(len(metrics)) if any(bound[column] for bound in stated)]
+    weights = np.eye(len(metrics))
+    rows = [tuple(weights[column]) for column in range(len(metrics)) if column not in inside]
+    for edge in _edges_of([[bound[column] for column in inside] for bound in stated], what):
+        row = np.zeros(len(metrics))
+        try:
+            row[inside] = [float(each) for each in edge]
+        except OverflowError:
+            raise InvalidInput(f"{what} must differ less in size: their weights are beyond all numbers") from None
+        rows.append(tuple(row))
+    weights = np.array(sorted(rows, reverse=True)).reshape(-1, len(metrics))
+    weights.flags.writeable = False
+    return weights
+
+
+def _edges_of(stated: list[list[Fraction]], what: str) -> list[tuple[Fraction, ...]]:
+    """Return the edges of a cone of worths, each of which is also at least 0."""
+    L = len(stated[0])
+    bounds = [[Fraction(int(row == column)) for column in range(L)] for row in range(L)] + stated
+    choices = math.comb(len(bounds), L - 1)
+    if choices > MOST_CHOICES or choices * L * L > MOST_WORK:
+        raise InvalidInput(f"{what} must be fewer, or a matrix of weights, got {len(stated)} between {L} metrics")
     found: dict[tuple[Fraction, ...], None] = {}
     for chosen in combinations(bounds, L - 1):
         edge = _null(chosen, L)
@@ -172,27 +197,30 @@ def _edges(texts: tuple[str, ...], metrics: tuple[Part, ...], what: str) -> Floa
             if all(sum(a * b for a, b in zip(bound, turned, strict=True)) >= 0 for bound in bounds):
                 least = min(each for each in turned if each)
                 found[tuple(each / least for each in turned)] = None
-    weights = np.array([[float(each) for each in edge] for edge in sorted(found, reverse=True)]).reshape(-1, L)
-    weights.flags.writeable = False
-    return weights
+    return list(found)
 
 
 def _bound(text: str, metrics: tuple[Part, ...], what: str) -> list[Fraction]:
     """Return what a trade-off says of worths: so many of each metric are worth 0 or more together."""
-    read = _WRITTEN.fullmatch(text)
-    if read is None:
-        raise InvalidInput(f"{what} must be written like {FORM}, got {text!r}")
-    number, percent, name, sense, other, other_percent, other_name = read.groups()
+    for found in _SENSE.finditer(text):  # the name of a metric may hold one, too
+        left, right = _SIDE.fullmatch(text[: found.start()].strip()), _SIDE.fullmatch(text[found.end() :].strip())
+        if left and right:
+            break
+    else:
+        raise InvalidInput(f"{what} must be written like {FORM}, got {checks.got(text)}")
+    (number, percent, name), sense, (other, other_percent, other_name) = left.groups(), found[0], right.groups()
     small, much = (
         _amount(number, percent, name, metrics, what),
         _amount(other, other_percent, other_name, metrics, what),
     )
     if small[0] == much[0]:
-        raise InvalidInput(f"{what} must be between two metrics, got {metrics[small[0]].name!r} twice in {text!r}")
+        raise InvalidInput(
+            f"{what} must be between two metrics, got {metrics[small[0]].name!r} twice in {checks.got(text)}"
+        )
     if metrics[small[0]].relative != metrics[much[0]].relative:
         raise InvalidInput(
             f"{what} must be between metrics that are compared alike: both by differences, or both by ratios (eps in "
-            f"percent, scale='log'), got one of each in {text!r}"
+            f"percent, scale='log'), got one of each in {checks.got(text)}"
         )
     bound = [Fraction(0)] * len(metrics)
     side = 1 if sense == "<=" else -1
@@ -209,15 +237,19 @@ def _amount(number: str, percent: str, name: str, metrics: tuple[Part, ...], wha
     if len(places) != 1:
         known = ", ".join(f"{metric.name} ({metric.unit})" if metric.unit else metric.name for metric in metrics)
         which = "none is called so" if not places else "several have that unit: write their names"
-        raise InvalidInput(f"{what} must name metrics, by name or unit, got {name!r}: {which} (there are {known})")
+        raise InvalidInput(
+            f"{what} must name metrics, by name or unit, got {checks.got(name)}: {which} (there are {known})"
+        )
     metric = metrics[places[0]]
     try:
-        size = float(number)  # first: Fraction writes out every zero
+        # first: Fraction writes out every zero
+        size = float(number) if len(number) <= LONGEST_NUMBER else 0.0
     except ValueError:
         size = 0.0
     if not 1 / LARGEST <= size <= LARGEST:
         raise InvalidInput(
-            f"{what} must have numbers above 0, from {1 / LARGEST:g} to {LARGEST:g}, got {number!r} of {metric.name}"
+            f"{what} must have numbers above 0, from {1 / LARGEST:g} to {LARGEST:g} and of at most {LONGEST_NUMBER} "
+            f"letters, got {checks.got(number)} of {metric.name}"
         )
     amount = Fraction(number)
     if metric.relative != bool(percent):

@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import checks
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
     from .algorithms import Algorithm, Settings
 
-SPAN = re.compile(r"([0-9]*\.?[0-9]+)\s*(s|m|min|h|d|)")
+#: Possessive, because going back over a long row of digits would take quadratic time.
+SPAN = re.compile(r"([0-9]++(?:\.[0-9]++)?|\.[0-9]++)\s*+(s|m|min|h|d|)")
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -24,10 +26,11 @@ def seconds(
     >>> seconds("--lease", "90"), seconds("--lease", "30m"), seconds("--lease", "2h")
     (90.0, 1800.0, 7200.0)
     """
-    found = SPAN.fullmatch(str(text).strip())
-    if found is None or (with_unit and not found[2]):
-        raise InvalidInput(f"{option} must be {form}, got {str(text)!r}")
-    return float(found[1]) * SECONDS[found[2]]
+    found = SPAN.fullmatch(text.strip() if isinstance(text, str) else checks.got(text))
+    number = None if found is None else checks.numeral(found[1])
+    if found is None or number is None or (with_unit and not found[2]):
+        raise InvalidInput(f"{option} must be {form}, got {checks.got(str(text) if number is None else text)}")
+    return number * SECONDS[found[2]]
 
 
 def give_up(text: Any) -> Any:
@@ -43,7 +46,7 @@ def give_up(text: Any) -> Any:
 
 def goal(text: Any) -> Any:
     """Read front, cover, practical or a number of arms."""
-    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 20 else text
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20 else text
 
 
 def algorithm(text: str, noise_given: bool) -> Settings:
@@ -65,7 +68,9 @@ def named(text: str) -> tuple[Algorithm, dict[str, Any]]:
         key, _, value = pair.partition("=")
         if key not in record.settings.__dataclass_fields__ or not value:
             fields = ", ".join(record.settings.__dataclass_fields__)
-            raise InvalidInput(f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {pair!r}")
+            raise InvalidInput(
+                f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {checks.got(pair)}"
+            )
         try:
             values[key] = json.loads(value)
         except (ValueError, RecursionError):

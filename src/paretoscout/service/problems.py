@@ -33,6 +33,9 @@ NOT_AN_OBJECT = ("model_attributes_type", "model_type", "dict_type")
 #: What pydantic calls one of several forms that a value may have: it is no place in a request.
 FORM = re.compile(r"(literal|list|dict|tuple|function-\w+)\[|(Metric|Observations?)Body$|Below$")
 
+#: Answers repeat little of what was sent.
+QUOTED = re.compile(r"'[^']{200,}'|\"[^\"]{200,}\"")
+LONGEST_DETAIL = 2_000
 #: And of those that are no forms of ours.
 PLAIN = ("float", "int", "str", "bool")
 
@@ -128,6 +131,7 @@ def problem(
     kind: Kind, detail: str, request: str, field: str | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """Return the answer to a request that is refused. request: its number."""
+    detail = QUOTED.sub(lambda found: f"{found[0][:98]}...{found[0][-98:]}", detail)[:LONGEST_DETAIL]
     body = {
         "type": kind.type,
         "title": kind.title,
@@ -166,7 +170,8 @@ def of_validation(errors: Sequence[Any], request: str) -> JSONResponse:
     if tuple(first["loc"][:1]) == ("body",) and where == "body" and first["type"] in NOT_AN_OBJECT:
         return problem(INVALID, "body must be a JSON object, with Content-Type: application/json", request, "body")
     more = f" (and {len(others)} more)" if others else ""
-    return problem(INVALID, line(f"{where}: {first['msg']}{more}")[:500], request, where[:200])
+    where = line(where)[:150]
+    return problem(INVALID, line(f"{where}: {first['msg'][:200]}{more}"), request, where)
 
 
 def _of_one_form(errors: Sequence[Any]) -> Sequence[Any]:

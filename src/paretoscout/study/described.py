@@ -76,7 +76,7 @@ def settings_of(described: Any, where: str, folder: Path | None = None) -> dict[
 def _file(name: str, what: str, folder: Path | None) -> Path:
     """Return a file that is named; a server reads none for its callers."""
     if folder is None:
-        raise InvalidInput(f"{what} must be a list, got {name!r}")
+        raise InvalidInput(f"{what} must be a list, got {checks.got(name)}")
     return folder / name
 
 
@@ -99,7 +99,7 @@ def _loaded(path: Path) -> Any:
 
 def _mapping(given: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise InvalidInput(f"{what} must have keys ({', '.join(known)}), got {given!r}")
+        raise InvalidInput(f"{what} must have keys ({', '.join(known)}), got {checks.got(given)}")
     for key in given:
         if key not in known:
             raise UnknownName(f"key in {what}:", key, known)
@@ -108,7 +108,7 @@ def _mapping(given: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
 
 def _list(given: Any, what: str) -> list[Any]:
     if not isinstance(given, (str, list)):
-        raise InvalidInput(f"{what} must be a list, got {given!r}")
+        raise InvalidInput(f"{what} must be a list, got {checks.got(given)}")
     return [given] if isinstance(given, str) else given
 
 
@@ -122,7 +122,9 @@ def _arms(given: Any, where: str, folder: Path | None) -> Any:
         columns = list(rows[0])
         for row in rows:
             if list(row) != columns:
-                raise InvalidInput(f"arms of {where} must all have the same keys ({', '.join(columns)}), got {row!r}")
+                raise InvalidInput(
+                    f"arms of {where} must all have the same keys ({', '.join(columns)}), got {checks.got(row)}"
+                )
         return {column: [row[column] for row in rows] for column in columns}
     return [_text(row, where) for row in rows]
 
@@ -130,14 +132,14 @@ def _arms(given: Any, where: str, folder: Path | None) -> Any:
 def _text(name: Any, where: str) -> str:
     # yes, no, on, off and the like are not texts in YAML
     if isinstance(name, bool) or not isinstance(name, (str, int, float)):
-        raise InvalidInput(f"arms of {where} must be texts, got {name!r}: put it in quotes")
+        raise InvalidInput(f"arms of {where} must be texts, got {checks.got(name)}: put it in quotes")
     return str(name)
 
 
 def _metrics(given: Any, where: str) -> list[Metric]:
     """Read `name: direction`, or `name:` with further keys."""
     if not isinstance(given, Mapping):
-        raise InvalidInput(f"metrics of {where} must be written 'name: min' or 'name: max', got {given!r}")
+        raise InvalidInput(f"metrics of {where} must be written 'name: min' or 'name: max', got {checks.got(given)}")
     metrics = []
     for name, about in given.items():
         how = {"direction": about} if isinstance(about, str) else about
@@ -148,4 +150,4 @@ def _metrics(given: Any, where: str) -> list[Metric]:
 def _algorithm(given: Any, noise_given: bool, where: str) -> Any:
     if isinstance(given, str):
         return algorithm(given, noise_given)
-    raise InvalidInput(f"algorithm of {where} must be written NAME[:SETTING=VALUE...], got {given!r}")
+    raise InvalidInput(f"algorithm of {where} must be written NAME[:SETTING=VALUE...], got {checks.got(given)}")

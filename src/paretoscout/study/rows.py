@@ -46,7 +46,7 @@ class Rows:
     def read(self, values: Any, where: str) -> tuple[Row, list[str]]:
         """Return the numbers of an outcome, and the columns of which only an upper bound is known."""
         if not isinstance(values, Mapping):
-            raise InvalidInput(f"{where} must be {{metric: number}}, got {values!r}")
+            raise InvalidInput(f"{where} must be {{metric: number}}, got {checks.got(values)}")
         for name in values:
             if name not in self.columns:
                 raise UnknownName(f"metric in {where}:", name, self.columns)

@@ -28,7 +28,7 @@ RULES, RULES_OF_PRACTICAL, RULES_OF_ALL = 5, 3, 2
 ORDERS = ("asked", "told")
 #: Columns of `Study.to_frame` besides the metrics.
 RESERVED = ("trial", "arm", "block", "at")
-GUARD = re.compile(r"\s*(.*?)\s*(<=|>=)\s*(\S+)\s*")
+SENSE = re.compile("<=|>=")
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,12 @@ class Guard:
     @classmethod
     def read(cls, text: Any) -> Guard:
         """Read a guard from its text."""
-        found = GUARD.fullmatch(text) if isinstance(text, str) else None
-        try:
-            if found is None or not found[1]:
-                raise ValueError
-            return cls(found[1], found[2], checks.number("limit of a guard", float(found[3])))
-        except ValueError:
-            raise InvalidInput(f"a guard must read like 'latency <= 200', got {text!r}") from None
+        if isinstance(text, str) and len(text) <= checks.LONGEST_TEXT:
+            for found in SENSE.finditer(text):  # the name of a metric may hold one, too
+                metric, limit = text[: found.start()].strip(), checks.numeral(text[found.end() :].strip())
+                if metric and limit is not None:
+                    return cls(metric, found[0], limit)
+        raise InvalidInput(f"a guard must read like 'latency <= 200', got {checks.got(text)}", "guards")
 
     def __str__(self) -> str:
         return f"{self.metric} {self.sense} {self.limit:g}"
@@ -340,7 +339,7 @@ def _at_give_up(
     values: Mapping[str, float] | None, metrics: Sequence[Metric], columns: Sequence[str]
 ) -> tuple[tuple[str, float], ...]:
     if values is not None and not isinstance(values, Mapping):
-        raise InvalidInput(f"at_give_up of a study must be {{metric: number}}, got {values!r}")
+        raise InvalidInput(f"at_give_up of a study must be {{metric: number}}, got {checks.got(values)}")
     for name in values or {}:
         if name not in columns:
             raise UnknownName("metric in at_give_up of a study:", name, columns)
@@ -368,11 +367,15 @@ def arm_names(names: Any) -> tuple[str, ...]:
         raise InvalidInput("a study must have at least one arm, got none")
     for name in given:
         checks.name("name of an arm", name)
-    if len(set(given)) < len(given):
-        seen: set[str] = set()
-        twice = next(name for name in given if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InvalidInput(f"names of arms must differ, got {twice!r} twice")
+    _check_differ("arms", given)
     return given
+
+
+def _check_differ(what: str, names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidInput(f"names of {what} must differ, got {twice!r} twice")
 
 
 def guards_of(guards: Any) -> tuple[Guard, ...]:
@@ -387,7 +390,8 @@ def metrics_of(metrics: Any) -> tuple[Metric, ...]:
         metrics = [Metric(name, direction) for name, direction in metrics.items()]
     if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Sequence) or not metrics:
         raise InvalidInput(
-            f"metrics of a study must be {{name: 'min' or 'max'}} or a list of Metric objects, got {metrics!r}"
+            "metrics of a study must be {name: 'min' or 'max'} or a list of Metric objects, got "
+            f"{checks.got(metrics)}"
         )
     stated = tuple(metric if isinstance(metric, Metric) else Metric(metric) for metric in metrics)
     # plain numbers: numpy's own cannot be written as text
@@ -396,9 +400,7 @@ def metrics_of(metrics: Any) -> tuple[Metric, ...]:
         for metric in stated
     )
     names = [metric.name for metric in stated]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"names of metrics must differ, got {name!r} twice")
+    _check_differ("metrics", names)
     return stated
 
 

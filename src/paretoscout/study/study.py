@@ -142,9 +142,11 @@ class Study:
         worker: str | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
-            raise InvalidInput(f"name of a study must be a text in one line, not empty, got {name!r}")
+            raise InvalidInput(f"name of a study must be a text in one line, not empty, got {checks.got(name)}")
         if worker is not None and (not isinstance(worker, str) or not worker.isprintable() or len(worker) > 200):
-            raise InvalidInput(f"worker of a study must be a text in one line, at most 200 characters, got {worker!r}")
+            raise InvalidInput(
+                f"worker of a study must be a text in one line, at most 200 characters, got {checks.got(worker)}"
+            )
         self.name = name
         spec = None
         if arms is not None or metrics is not None:
@@ -831,7 +833,7 @@ class Study:
         cannot take out the best ones and call the next ones optimal.
         """
         if kind not in KINDS or kind == "guard":
-            raise InvalidInput(f"kind of withdraw must be 'by hand' or 'failed', got {kind!r}")
+            raise InvalidInput(f"kind of withdraw must be 'by hand' or 'failed', got {checks.got(kind)}")
         with self.log.writing() as (writer, replica):
             if arm not in replica.index or replica.index[arm] in replica.withdrawn:
                 raise UnknownName("arm", arm, [replica.arms[k] for k in replica.present])
@@ -990,12 +992,12 @@ def _arms(
 ) -> tuple[list[str], tuple[str, ...], list[list[float]] | None, list[float] | None]:
     """Return the names of arms, and what is known of them: names of contexts, contexts, costs."""
     if isinstance(arms, str):
-        raise InvalidInput(f"arms of a study must be a list of names or a frame, got {arms!r}")
+        raise InvalidInput(f"arms of a study must be a list of names or a frame, got {checks.got(arms)}")
     if not isinstance(arms, Mapping) and not hasattr(arms, "columns"):
         if contexts:
             raise InvalidInput("contexts of a study must be columns of a frame of arms, got a list of names")
         if not isinstance(arms, Iterable) or isinstance(arms, (set, frozenset)):
-            raise InvalidInput(f"arms of a study must be a list of names or a frame, got {arms!r}")
+            raise InvalidInput(f"arms of a study must be a list of names or a frame, got {checks.got(arms)}")
         names = [str(arm) if isinstance(arm, (int, str, np.integer)) else arm for arm in arms]
         return names, (), None, _costs(cost, names)
     columns = Columns(arms, "the frame of arms")
@@ -1014,7 +1016,7 @@ def _blocks(blocks: Any, target: str) -> Blocks | None:
     """Return blocks, however they are stated."""
     if blocks is None:
         if target != "list":
-            raise InvalidInput(f"target of a study must be left out where it has no blocks, got {target!r}")
+            raise InvalidInput(f"target of a study must be left out where it has no blocks, got {checks.got(target)}")
         return None
     if isinstance(blocks, str) and blocks == "rounds":
         return Blocks((), "population", passing=True)
@@ -1022,7 +1024,7 @@ def _blocks(blocks: Any, target: str) -> Blocks | None:
         columns = Columns(blocks, "the frame of blocks")
         names = columns.labels("block" if "block" in columns.names else columns.names[0])
     elif isinstance(blocks, (str, set, frozenset)) or not isinstance(blocks, Iterable):
-        raise InvalidInput(f"blocks of a study must be a list of names or a frame, got {blocks!r}")
+        raise InvalidInput(f"blocks of a study must be a list of names or a frame, got {checks.got(blocks)}")
     else:
         names = [str(block) if isinstance(block, (int, str, np.integer)) else block for block in blocks]
     if not names:
@@ -1035,7 +1037,7 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
     if cost is None:
         return None
     if isinstance(cost, str):
-        raise InvalidInput(f"cost of a study must be a column of a frame of arms, or numbers, got {cost!r}")
+        raise InvalidInput(f"cost of a study must be a column of a frame of arms, or numbers, got {checks.got(cost)}")
     if isinstance(cost, Mapping):
         known = set(names)
         for name in cost:
@@ -1046,7 +1048,7 @@ def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
         cost = [cost[name] for name in names]
     numbers = checks.floats("cost of a study", cost)
     if numbers.shape != (len(names),):
-        raise InvalidInput(f"cost of a study must be one number per arm ({len(names)}), got {cost!r}")
+        raise InvalidInput(f"cost of a study must be one number per arm ({len(names)}), got {checks.got(cost)}")
     return [float(number) for number in numbers]
 
 
