@@ -60,7 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     "pytest_plugin": {"__init__", "answer", "errors", "gate", "shown", "statement", "verdicts"},
     "gate": {"answer", "errors", "shown", "verdicts"},
     "readers": {"checks", "errors", "frames", "guarantee", "kernels", "shown", "statement", "verdicts"},
-    "written": {"algorithms", "errors"},
+    "written": {"algorithms", "checks", "errors"},
     "storage": {"errors", "shown"},
     "session": {"checks", "algorithms", "errors", "files", "kernels", "streams"},
     "simulation": {

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import checks
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ def seconds(
     >>> seconds("--lease", "90"), seconds("--lease", "30m"), seconds("--lease", "2h")
     (90.0, 1800.0, 7200.0)
     """
+    from . import checks  # numpy comes with it, which commands wait for
+
     found = SPAN.fullmatch(text.strip() if isinstance(text, str) else checks.got(text))
     number = None if found is None else checks.numeral(found[1])
     if found is None or number is None or (with_unit and not found[2]):
@@ -67,6 +68,8 @@ def named(text: str) -> tuple[Algorithm, dict[str, Any]]:
     for pair in written:
         key, _, value = pair.partition("=")
         if key not in record.settings.__dataclass_fields__ or not value:
+            from . import checks
+
             fields = ", ".join(record.settings.__dataclass_fields__)
             raise InvalidInput(
                 f"settings of {name} must be written SETTING=VALUE with one of {fields}, got {checks.got(pair)}"
