@@ -175,19 +175,34 @@ def repair(dropped: str | None, yes: bool, storage: str) -> None:
     """Keep what is sound: cut each damaged study before its first damaged event, and say what is dropped.
 
     What is dropped is kept in a file, a line of JSON for each event. If there is a backup, restore that instead.
+    A SQLite file that cannot be opened is made one that can: a journal of another file is set aside, and of a damaged
+    file all rows that can be read go into a new one.
     """
-    from ..storage.upkeep import damages
+    from ..errors import StorageUnavailable
+    from ..storage.upkeep import damages, is_damage
     from ..storage.upkeep import repair as repaired
     from ..study.spec import StudySpec
 
-    place = _opened(found(storage))
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    _without_stale_journal(found(storage), stamp, yes)
+    try:
+        place = _opened(storage)
+        damaged = damages(place, StudySpec.of_text)
+    except StorageUnavailable as problem:
+        if not is_damage(problem):
+            raise
+        damaged = []
+        place = _salvaged(storage, stamp, yes)
+    if any(damage.of_file for damage in damaged):
+        place.close()
+        place = _salvaged(storage, stamp, yes)
     damaged = damages(place, StudySpec.of_text)
     cut = [damage for damage in damaged if damage.first is not None]
     if cut and not yes:
         for damage in cut:
             click.echo(f"{damage}")
         agreed("drop these events and all that came after them in their studies?")
-    beside = f"{place.address.path or 'paretoscout'}.dropped-{time.strftime('%Y%m%dT%H%M%S')}.jsonl"
+    beside = f"{place.address.path or 'paretoscout'}.dropped-{stamp}.jsonl"
     file = Path(dropped or beside)
     done, left = repaired(place, file, StudySpec.of_text) if cut else ([], damaged)
     for said in done:
@@ -232,13 +247,37 @@ def restore(file: str, yes: bool, storage: str) -> None:
     click.echo(f"{storage}: {counted(len(place.names()), 'study', 'studies')} restored from {file}")
 
 
+def _without_stale_journal(storage: str, stamp: str, yes: bool) -> None:
+    from ..storage.sql import url_of
+    from ..storage.upkeep import set_journal_aside, stale_journal
+
+    if storage != "memory" and stale_journal(url_of(storage)):
+        if not yes:
+            agreed("the journal next to the file belongs to another file: set it aside?")
+        kept = set_journal_aside(url_of(storage), stamp)
+        click.echo(line(f"the journal, which belongs to another file, is kept in {kept}"))
+
+
+def _salvaged(storage: str, stamp: str, yes: bool) -> SQLStorage:
+    from ..storage.sql import url_of
+    from ..storage.upkeep import salvage
+
+    if not yes:
+        agreed("the file is damaged: put all rows that can be read into a new one?")
+    kept, partly = salvage(url_of(storage), stamp)
+    click.echo(line(f"the damaged file is kept in {kept}; all rows that could be read are in a new one"))
+    if partly:
+        click.echo(line(f"not read to the end: {', '.join(partly)}"))
+    return _opened(storage)
+
+
 def _opened(storage: str, upgrade: bool = False) -> SQLStorage:
     from ..errors import InvalidInput
-    from ..storage.sql import SQLStorage, file_url
+    from ..storage.sql import SQLStorage, url_of
 
     if storage == "memory":
         raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
-    return SQLStorage(storage if "://" in storage else file_url(storage), upgrade=upgrade)
+    return SQLStorage(url_of(storage), upgrade=upgrade)
 
 
 def _show_damaged(storage: str, damaged: list[Damage]) -> None:

@@ -44,9 +44,9 @@ def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
         raise InvalidInput(f"storage must be a file or the address of a database, got the folder {str(where)!r}")
     if not make:
         check_is_there(str(where))
-    from .sql import file_url, shared  # SQLAlchemy takes a while to import
+    from .sql import shared, url_of  # SQLAlchemy takes a while to import
 
-    return shared(str(where) if "://" in str(where) else file_url(str(where)))
+    return shared(url_of(str(where)))
 
 
 def check_is_there(where: str) -> None:

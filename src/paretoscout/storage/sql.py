@@ -4,7 +4,8 @@ SQLite: one file, in WAL mode, so that readers and the writer do not wait for ea
 operating system at once: it survives the end of the process, however sudden. By default it is written through to the
 disk a little later: a power cut may take the last moments with it, but leaves the file sound. With
 `sqlite:///study.db?synchronous=full` every commit waits for the disk. A file that this process may not write, or that
-is opened by `?mode=ro`, is read as it is. The file must stay where it is: one that was removed or replaced is noticed.
+is opened by `?mode=ro`, is read as it is. The file must stay where it is: one that was removed or replaced is noticed
+(`journal.py`).
 
 PostgreSQL: `postgresql://user:password@host/database`; the server's own settings say what survives a power cut (by
 default, every commit).
@@ -20,7 +21,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -29,7 +30,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from ..errors import Conflict, InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName, UnreadableFile
-from . import schema
+from . import journal, schema
 from .contract import (
     ANSWERS_KEPT,
     HEARTBEATS_KEPT,
@@ -53,6 +54,8 @@ FORGET_SECONDS = 60.0  # old answers are forgotten so often, while somebody writ
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 MODES = ("rw", "ro")
+PRIVATE = 0o600  # mode of a file that is made: outcomes, and digests of tokens
+CLOSED_SECONDS = 5.0  # how long a file is not opened again because threads still use it as it was
 KEPT_SNAPSHOTS = 2
 SECRET = ("password", "sslpassword")  # what an address of PostgreSQL may also have after its "?"
 LARGEST_NUMBER = 2**63 - 1  # that a database can hold
@@ -150,8 +153,13 @@ class SQLStorage(Storage):
         self.address = url if isinstance(url, _Address) else _Address(url)
         self.url, self.sqlite, self.shown = self.address.url, self.address.sqlite, self.address.shown
         self._engine: sa.Engine | None = None
-        self._journal_seen = False
+        self._watch: sqlite3.Connection | None = None  # is open as long as the engine, and not lent to anybody
         self._file: tuple[object, ...] = ()  # which file is open
+        self._wal = ""  # its journal
+        self._journal: tuple[object, ...] = ()  # which journal is open
+        self._stamp: tuple[int, int] = (0, 0)  # of the file when it was last compared with its journal
+        self._use = _Use()
+        self._here = threading.local()  # whether this thread is in the middle of a transaction
         self.read_only = False
         self._upgrade = upgrade
         self._lock = threading.RLock()
@@ -170,7 +178,7 @@ class SQLStorage(Storage):
         """Say now what is wrong with the database. Only who opens it first makes a file."""
         if make and self.sqlite and self.address.options.get("mode") != "ro":
             try:
-                os.close(os.open(self.address.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644))
+                os.close(os.open(self.address.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
             except FileExistsError:
                 pass
             except OSError as problem:
@@ -182,18 +190,122 @@ class SQLStorage(Storage):
     def engine(self) -> sa.Engine:
         """Connections of this process."""
         with inside(), self._lock:
-            if self._engine is not None and self._file != self._file_now():
-                self.close()
+            if self.sqlite and self._engine is not None and not getattr(self._here, "busy", False):
+                self._check_place()
             if self._engine is None:
                 self._file = self._file_now()
+                if self.sqlite:
+                    self._check_pair()
                 engine = self._connected()
                 try:
                     schema.prepare(engine, self.shown, self._upgrade, self.read_only)
+                    if self.sqlite and not self.read_only:
+                        self._watch = self._connector()()
+                        self._watch.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the journal
                 except BaseException:
                     engine.dispose()
                     raise
                 self._engine = engine
+                self._journal = self._journal_now()
             return self._engine
+
+    # A SQLite file that is replaced while it is open
+
+    def _check_place(self) -> None:
+        """Close the file if it is not the one that was opened, or its journal is not; nothing in it is lost by that."""
+        now = self._file_now()
+        if now[:2] != self._file[:2]:
+            self._keep_aside()
+            self.close()
+        elif now != self._file:
+            self.close()
+        elif self.read_only or self._as_opened():
+            return
+        elif self._journal_now() == self._journal:
+            self.close()  # it was overwritten: `_check_pair` says so
+        else:
+            lost = self._journal_now()[:1] != self._journal[:1] and self._is_ours() and not self._save_journal()
+            kept = self._keep_aside() if lost else ""
+            use = self._use
+            self.close()
+            use.wait()
+            if kept:
+                raise StorageUnavailable(
+                    f"storage {self.shown} lost its journal ({self._wal}) while it was in use, and another process has "
+                    f"gone on without it. All that was kept until then is in {kept}. Do it again"
+                )
+
+    def _check_pair(self) -> None:
+        """Refuse a file with a journal that belongs to another one, or with a second name."""
+        path = self.address.path
+        self._wal = f"{os.path.realpath(path)}-wal"
+        found = os.stat(path)
+        if self._file[2] == "rw" and found.st_nlink > 1:
+            raise StorageUnavailable(
+                f"storage {self.shown} has another name (a hard link): each name would have a journal of its own, and "
+                "the database would be destroyed. Remove the other name, or make a copy: paretoscout db backup"
+            )
+        self._stamp = found.st_mtime_ns, found.st_size
+        if self._file[2] != "immutable" and not journal.fits(path, self._wal):
+            raise StorageUnavailable(f"storage {self.shown} {STALE}")
+
+    def _as_opened(self) -> bool:
+        """Return True if file and journal are those that were opened, and still belong together."""
+        if self._journal_now() != self._journal or self._file_now() != self._file:
+            return False
+        found = os.stat(self.address.path)
+        stamp = found.st_mtime_ns, found.st_size
+        if stamp != self._stamp:
+            if not journal.fits(self.address.path, self._wal):
+                return False
+            self._stamp = stamp
+        return True
+
+    def _journal_now(self) -> tuple[object, ...]:
+        if self.read_only:
+            return ()
+        return journal.identity_of(self._wal), journal.identity_of(journal.index_of(self._wal))
+
+    def _is_ours(self) -> bool:
+        """Return True if the open journal may be written into the file: it holds nothing newer or foreign."""
+        assert self._watch is not None
+        with suppress(OSError, sqlite3.Error):
+            there = journal.header_of(journal.start_of(self.address.path))
+            (ours,) = self._watch.execute("PRAGMA user_version").fetchone()
+            (identity,) = self._watch.execute("PRAGMA application_id").fetchone()
+            (tables,) = self._watch.execute("PRAGMA schema_version").fetchone()
+            if there is not None and there.wal and there.identity in (0, identity) and there.schema <= tables:
+                return (ours - there.counted) % journal.COUNTED < journal.COUNTED // 2
+        return False
+
+    def _save_journal(self) -> bool:
+        """Write a journal that somebody removed into its file: connections still have it."""
+        if self._watch is None or os.path.exists(self._wal) or not self._is_ours():
+            return False
+        with suppress(sqlite3.Error):
+            busy, *_ = self._watch.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+        return False
+
+    def _keep_aside(self) -> str:
+        """Copy what the open file holds to a new one; return its name, or "" if that cannot be done."""
+        file = f"{self.address.path}.replaced-{self._file[1]}"
+        if self._watch is None:
+            return ""
+        try:
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
+        except FileExistsError:
+            return file  # another process has done it
+        except OSError:
+            return ""
+        try:
+            with closing(sqlite3.connect(file)) as target:
+                self._watch.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error:
+            os.unlink(file)
+            return ""
+        return file
 
     def _file_now(self) -> tuple[object, ...]:
         """Which file is there, and how it can be used."""
@@ -220,9 +332,27 @@ class SQLStorage(Storage):
 
     def close(self) -> None:
         with self._lock:
-            if self._engine is not None:
-                self._engine.dispose()
-            self._engine = None
+            engine, self._engine = self._engine, None
+            self._use.over = True
+            watch, self._watch = self._watch, None
+            if watch is not None:
+                self._watch = watch
+                with suppress(OSError):
+                    self._protect()
+                self._watch = None
+            if engine is not None:
+                engine.dispose()
+            if watch is not None:
+                watch.close()
+
+    def _protect(self) -> None:
+        """Keep a journal away from a file that was overwritten: the last connection that is closed would apply it."""
+        if journal.identity_of(self.address.path) != self._file[:2]:
+            return  # SQLite notices that
+        now = self._journal_now()
+        ours = now == self._journal and journal.fits(self.address.path, self._wal)
+        if not ours and (now == self._journal or (now[0] is None and not self._is_ours())):
+            journal.detach(self.address.path)
 
     def __del__(self) -> None:
         with suppress(Exception):  # it may be half made, or half taken down
@@ -379,30 +509,24 @@ class SQLStorage(Storage):
             # the driver's own transactions would begin as readers, and fail where another writer was faster
             driver = _driver(connection)
             driver.execute("BEGIN IMMEDIATE")
+            self._here.busy = True
             try:
+                if not self._as_opened():
+                    raise StorageUnavailable(f"storage {self.shown} was replaced at this moment. Do it again")
+                journal.count(driver)
                 yield connection
                 driver.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
                     driver.execute("ROLLBACK")
                 raise
-            if self._file_now() != opened:
+            finally:
+                self._here.busy = False
+            if self._file_now() != opened or not (self._as_opened() or self._save_journal()):
                 raise StorageUnavailable(
                     f"storage {self.shown} was replaced by another file at this moment: what was written is not in it. "
                     "Do it again"
                 )
-            self._check_journal()
-
-    def _check_journal(self) -> None:
-        """Notice that somebody took the journal away, in which the last commits are until they are in the file."""
-        there = Path(f"{self.address.path}-wal").exists()
-        if self._journal_seen and not there:
-            self.close()
-            raise StorageUnavailable(
-                f"storage {self.shown} lost its journal ({self.address.path}-wal): the last outcomes are gone with it. "
-                "Put it back, or load the study again and tell them again"
-            )
-        self._journal_seen = there
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -430,6 +554,20 @@ class SQLStorage(Storage):
                 pool_timeout=BUSY_SECONDS,
                 isolation_level="READ COMMITTED",
             )
+        engine = sa.create_engine(
+            self.url.set(query={}),
+            creator=self._connector(),
+            poolclass=sa.pool.QueuePool,
+            pool_timeout=BUSY_SECONDS,
+            isolation_level="AUTOCOMMIT",
+        )
+        self._use = use = _Use()
+        sa.event.listen(engine, "checkout", use.lend)
+        sa.event.listen(engine, "checkin", use.take_back)
+        return engine
+
+    def _connector(self) -> Callable[[], sqlite3.Connection]:
+        """Return what opens the file; it keeps no storage alive that is not used any more."""
         how = {"rw": "mode=rw", "ro": "mode=ro", "immutable": "mode=ro&immutable=1"}[str(self._file[2])]
         file = f"{Path(self.address.path).as_uri()}?{how}"  # never makes a file
         self.read_only = read_only = how != "mode=rw"
@@ -446,13 +584,29 @@ class SQLStorage(Storage):
                 connection.execute(f"PRAGMA synchronous = {synchronous}")
             return connection
 
-        return sa.create_engine(
-            self.url.set(query={}),
-            creator=connect,
-            poolclass=sa.pool.QueuePool,
-            pool_timeout=BUSY_SECONDS,
-            isolation_level="AUTOCOMMIT",
-        )
+        return connect
+
+
+class _Use:
+    """The connections of an engine that threads use at this moment."""
+
+    def __init__(self) -> None:
+        self.lent = 0
+        self.over = False  # whether the engine was closed
+
+    def lend(self, *_: object) -> None:
+        self.lent += 1
+
+    def take_back(self, _: object, record: Any) -> None:
+        if self.over:
+            record.invalidate()  # it would stay open otherwise
+        self.lent -= 1
+
+    def wait(self) -> None:
+        """Wait for the threads: connections of one process share what they know of a journal."""
+        deadline = time.monotonic() + CLOSED_SECONDS
+        while self.lent > 0 and time.monotonic() < deadline:
+            time.sleep(0.005)
 
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:
@@ -623,12 +777,21 @@ def _damaged(name: str) -> UnreadableFile:
     return UnreadableFile(f"settings of study {name!r} were damaged since they were written{ADVICE}")
 
 
+STALE = (
+    "was replaced while it was in use, such as by a backup: the journal next to it (-wal) belongs to the file that was "
+    "there before. Nothing was written. Put that file back, or run: paretoscout db repair. It sets the journal aside"
+)
 ADVICE = ". Run: paretoscout db check; then restore a backup (db restore), or keep what is sound (db repair)"
 
 
 def file_url(name: str) -> sa.URL:
     """Return the address of a SQLite file, whatever characters its name is made of."""
     return sa.URL.create("sqlite", database=name)
+
+
+def url_of(where: str) -> str | sa.URL:
+    """Return the address of a database that is named by an address, or a file by its name."""
+    return where if "://" in where else file_url(where)
 
 
 def _checked_url(url: str | sa.URL) -> sa.URL:

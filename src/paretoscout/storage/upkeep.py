@@ -1,4 +1,4 @@
-"""Looking after a database: what is damaged in it, keeping what is sound, and copies.
+"""Looking after a database: what is damaged in it, keeping what is sound, files that cannot be opened, and copies.
 
 A copy is a SQLite file like any other, whatever it was made from. It shows one moment, and others may go on working.
 """
@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,22 @@ import sqlalchemy as sa
 
 from ..errors import InvalidInput, ParetoscoutError, UnreadableFile
 from ..shown import counted
-from .schema import PAGE, answers, events, heads, heartbeats, mark_of_event, mark_of_study, snapshots, studies
-from .sql import SQLStorage, _driver, file_url
+from . import journal
+from .schema import (
+    PAGE,
+    VERSION,
+    answers,
+    events,
+    heads,
+    heartbeats,
+    mark_of_event,
+    mark_of_study,
+    snapshots,
+    studies,
+    tokens,
+    workers,
+)
+from .sql import PRIVATE, SQLStorage, _Address, _driver, file_url
 
 _page = (
     sa.select(events)
@@ -36,6 +50,7 @@ class Damage:
     study: str | None
     what: str
     first: int | None = None
+    of_file: bool = False  # SQLite finds fault with the file itself
 
     def __str__(self) -> str:
         return self.what if self.study is None else f"study {self.study!r}: {self.what}"
@@ -79,6 +94,95 @@ def repair(
     return done, left
 
 
+#: What SQLite says of a file that is damaged: malformed, not a database, shorter than it should be.
+DAMAGED_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ)
+
+
+def is_damage(problem: BaseException) -> bool:
+    """Return True if an error was raised because a file is damaged."""
+    why: BaseException | None = problem
+    while why is not None:
+        if isinstance(why, UnicodeDecodeError):
+            return True
+        code = getattr(getattr(why, "orig", why), "sqlite_errorcode", None)
+        if code in DAMAGED_CODES or (code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT):
+            return True
+        why = why.__cause__
+    return False
+
+
+def stale_journal(url: str | sa.URL) -> bool:
+    """Return True if the journal next to a SQLite file belongs to another file."""
+    address = _Address(url)
+    return address.sqlite and not journal.fits(address.path, f"{os.path.realpath(address.path)}-wal")
+
+
+def set_journal_aside(url: str | sa.URL, stamp: str) -> str:
+    """Take a journal away that belongs to another file; return the name under which it is kept."""
+    path = _Address(url).path
+    return journal.set_aside(path, f"{os.path.realpath(path)}-wal", stamp)
+
+
+def salvage(url: str | sa.URL, stamp: str) -> tuple[str, list[str]]:
+    """Put all rows that can be read of a damaged SQLite file into a new one, in its place.
+
+    Return the name under which the damaged file is kept, and the tables which could not be read to the end.
+    """
+    path = Path(os.path.realpath(_Address(url).path))
+    part, kept = path.with_name(f"{path.name}.part{os.getpid()}"), f"{path}.damaged-{stamp}"
+    try:
+        fresh = SQLStorage(file_url(str(part)))
+        with (
+            closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None)) as source,
+            fresh._transaction() as target,
+        ):
+            source.row_factory = sqlite3.Row
+            row = None
+            with suppress(sqlite3.Error):
+                row = source.execute("SELECT schema_version FROM paretoscout").fetchone()
+            if row is not None and row[0] < VERSION:
+                raise UnreadableFile(f"{path} is damaged, and of schema {row[0]}: restore a backup (db restore)")
+            source.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            with suppress(sqlite3.Error):
+                source.execute("PRAGMA writable_schema = ON")  # a file that was cut off is read as far as it goes
+                source.execute("BEGIN IMMEDIATE")  # nobody writes meanwhile
+            partly = [
+                table.name
+                for table in (studies, heads, tokens, answers, workers, snapshots, events)
+                if not _salvaged(source, target, table)
+            ]
+            for end in ("", "-wal"):  # a pair, under another name; the index is made again
+                with suppress(FileNotFoundError):
+                    os.rename(f"{path}{end}", f"{kept}{end}")
+        fresh.close()
+        with closing(sqlite3.connect(part)) as made:
+            made.execute("PRAGMA journal_mode = DELETE")
+        Path(journal.index_of(f"{path}-wal")).unlink(missing_ok=True)
+        part.rename(path)
+    finally:
+        for each in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
+            each.unlink(missing_ok=True)
+    return kept, partly
+
+
+def _salvaged(source: sqlite3.Connection, target: sa.Connection, table: sa.Table) -> bool:
+    """Copy the rows of a table from both ends up to where it is damaged; return False if it is."""
+    keys = ", ".join(column.name for column in table.primary_key)
+    whole = True
+    for order in ("ASC", "DESC"):
+        by = ", ".join(f"{key} {order}" for key in keys.split(", "))
+        try:
+            for row in source.execute(f"SELECT * FROM {table.name} ORDER BY {by}"):
+                known = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118 - not a dict
+                with suppress(sa.exc.SQLAlchemyError):  # what was damaged may be nothing that such a table can hold
+                    target.execute(table.insert().prefix_with("OR IGNORE"), known)
+        except (sqlite3.Error, UnicodeDecodeError):
+            whole = False
+        if whole:
+            break
+    return whole
+
+
 def backup(storage: SQLStorage, file: Path) -> None:
     """Make a copy of all studies as they are at this moment, in a new SQLite file."""
     if file.exists():
@@ -87,6 +191,7 @@ def backup(storage: SQLStorage, file: Path) -> None:
         raise InvalidInput(f"file of a backup must be in a folder that exists, got {str(file)!r}")
     part = file.with_name(f"{file.name}.part{os.getpid()}")
     try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
         if storage.sqlite:
             with storage._errors(), storage._reading() as source, closing(sqlite3.connect(part)) as target:
                 _driver(source).backup(target)
@@ -97,6 +202,7 @@ def backup(storage: SQLStorage, file: Path) -> None:
             copy.close()
         with storage._errors(), closing(sqlite3.connect(part)) as target:
             target.execute("PRAGMA journal_mode = DELETE")  # one file, to be read where nothing can be written
+            target.execute(f"PRAGMA application_id = {journal.new_identity()}")  # a file of its own from now on
         part.rename(file)
     finally:
         for path in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
@@ -147,7 +253,7 @@ def _alone(storage: SQLStorage) -> Iterator[sa.Connection]:
 
 def _write_new(file: Path, lines: list[str]) -> None:
     try:
-        with file.open("x", encoding="utf-8") as out:
+        with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE), "w", encoding="utf-8") as out:
             out.writelines(f"{line}\n" for line in lines)
             out.flush()
             os.fsync(out.fileno())
@@ -187,7 +293,7 @@ def _damages(connection: sa.Connection, check_spec: Callable[[str, str], object]
     found: list[Damage] = []
     if connection.dialect.name == "sqlite":
         lines = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars().all()
-        found += [Damage(None, f"the file is damaged: {line}") for line in lines if line != "ok"]
+        found += [Damage(None, f"the file is damaged: {line}", of_file=True) for line in lines if line != "ok"]
     for study in connection.execute(sa.select(studies).order_by(studies.c.id)).all():
         if mark_of_study(study.log, study.name, study.spec) != study.mark:
             found.append(Damage(study.name, "its settings are damaged: restore a backup, or delete it"))
