@@ -195,8 +195,8 @@ def test_sorted_rows_are_told_in_words() -> None:
     values = np.sort(np.random.default_rng(11).normal(size=50))
     [concern] = look(values, ordered=False)
     assert concern.text == (
-        "time of a: rows look sorted by value (100% of the steps between 50 values go up). They are taken in an order "
-        "drawn from the seed. If they were measured in this order, they depend on each other and tell less than the "
+        "time of a: rows look sorted by value (100% of the steps between 50 values go up). They are taken in a "
+        "random order. If they were measured in this order, they depend on each other and tell less than the "
         "guarantee counts on: name the column that says when."
     )
     assert "(100% of the steps between 50 values go down)" in look(values[::-1], ordered=False)[0].text

@@ -813,7 +813,7 @@ def test_history_counts_like_measurements() -> None:
     for name, position in (("quality", 0), ("cost", 1)):
         for k, arm in enumerate(table.arms):
             own = [row[name] for row, of in zip(values, arms, strict=True) if of == arm]
-            # scout keeps the first observation of an arm apart: the rows come in an order drawn from the seed
+            # scout keeps the first observation of an arm apart: the rows come in a random order
             without = [(sum(own) - value) / (len(own) - 1) for value in own]
             assert any(table.estimates[k, position] == pytest.approx(mean) for mean in without)
     play(imported)
@@ -1428,7 +1428,7 @@ def test_analyze_a_table_in_long_form() -> None:
     }
     table = ps.analyze(pd.DataFrame(long), arm="model", metrics=METRICS, metric="what", value="number", sigma=0.02)
     assert table.front == ("a", "b")
-    # rows come in an order drawn from the seed, so another observation of each arm is the pilot
+    # rows come in a random order, so another observation of each arm is the pilot
     np.testing.assert_allclose(
         table.estimates, ps.analyze(wide, arm="model", metrics=METRICS, sigma=0.02).estimates, atol=0.02
     )
@@ -1472,7 +1472,7 @@ def test_the_order_of_rows_does_not_matter(order: str, sd: tuple[float, float]) 
         if order != "as measured":
             by = np.lexsort([table["ms"], table["arm"]] if order.startswith("by arm") else [table["ms"]])
             table = {name: column[by] for name, column in table.items()}
-        said = ps.analyze(table, arm="arm", metrics={"ms": "min"}, delta=0.05, seed=seed)
+        said = ps.analyze(table, arm="arm", metrics={"ms": "min"}, delta=0.05)
         wrong += "dominated" in said.verdicts
         if order != "as measured":
             assert "sorted" in [concern.kind for concern in said.concerns]

@@ -136,7 +136,7 @@ class Concern:
                 else f"rows that stand together are alike (rank correlation {saw['neighbours']:.2f} in {n})"
             )
             return (
-                f"{look}. They are taken in an order drawn from the seed. If they were measured in this order, they "
+                f"{look}. They are taken in a random order. If they were measured in this order, they "
                 "depend on each other and tell less than the guarantee counts on: name the column that says when."
             )
         if self.kind == "spikes":

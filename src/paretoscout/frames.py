@@ -213,13 +213,15 @@ class Columns:
                     f"percent, got {given[row]:g}"
                 )
             total, n = np.zeros(values.shape[:2]), np.zeros(values.shape[:2])
-            where = of_arm[there], of_block[there]
-            np.add.at(total, where, np.log(given[there]) if by_ratios else given[there])
+            rows = np.flatnonzero(there)
+            rows = rows[np.argsort(given[rows], kind="stable")]  # rounding must not depend on the order of the file
+            where = of_arm[rows], of_block[rows]
+            np.add.at(total, where, np.log(given[rows]) if by_ratios else given[rows])
             np.add.at(n, where, 1)
             mean = total / np.maximum(n, 1)
             # one number stays what it is, to the last digit
             once = np.full(values.shape[:2], np.nan)
-            once[where] = given[there]
+            once[where] = given[rows]
             values[:, :, position] = np.where(n > 1, np.exp(mean) if by_ratios else mean, once)
         return values
 

@@ -274,7 +274,7 @@ def table_of(options: Options, rows: int, order: str, rng: np.random.Generator) 
 def analyzed(options: Options, order: str, rows: int, number: int, delta: float, **how: Any) -> Played:
     """A finished table."""
     frame = table_of(options, rows, order, stream(number))
-    table = analyze(frame, "arm", **options.settings, delta=delta, seed=number, **how)
+    table = analyze(frame, "arm", **options.settings, delta=delta, **how)
     return Played(options.wrong(table), "undecided" not in table.verdicts, rows * len(options.arms))
 
 

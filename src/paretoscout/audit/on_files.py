@@ -60,7 +60,7 @@ def read_from(
             paths.append(Path(folder) / f"{session}.json")
             paths[-1].write_text(json.dumps({"results": results}))
         reading = read(*paths, rows=rows, metrics=[Metric("time", "min", eps=f"{100 * eps:g}%")])
-    table = analyze(reading, delta=delta, goal=goal, seed=number)
+    table = analyze(reading, delta=delta, goal=goal)
     verdicts = dict(zip(table.arms, table.verdicts, strict=True))
     wrong = [name for name in OPTIONS[1:] if verdicts[name] == "dominated"]
     if verdicts[OPTIONS[0]] == ("front" if slower else "dominated"):

@@ -66,7 +66,6 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
     show_default=True,
     help="What happens if it is undecided whether that option is dominated.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the order in which rows are taken.")
 @click.option("--out", type=_out, help="Draw a picture, too (.png or .svg).")
 @click.option("--markdown", type=_out, help="Write what came out as Markdown, too, for a comment.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON instead.")
@@ -105,7 +104,7 @@ def analyze(
     if markdown is not None:
         show.in_a_folder(markdown, "--markdown")
     gate = Gate(fail_if_dominated, undecided) if fail_if_dominated else None
-    how = {"goal": values.goal(what["goal"]), "seed": what["seed"], "target": what["target"]}
+    how = {"goal": values.goal(what["goal"]), "target": what["target"]}
     called = str(files[0]) if len(files) == 1 else f"{len(files)} files"
     reading: Reading | None = None
     with at_work(lambda: f"analyze {called}"):

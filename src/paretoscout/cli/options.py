@@ -51,7 +51,7 @@ def time_option(command: Any) -> Any:
     return click.option(
         "--time",
         metavar="COLUMN",
-        help="Which column says, by a number, when a row was measured. [default: rows in an order drawn from the seed]",
+        help="Which column says, by a number, when a row was measured. [default: rows count in a random order]",
     )(command)
 
 

@@ -19,6 +19,7 @@ from ..readers import Reading
 from ..shown import counted
 from ..statement import Blocks, Metric, Statement
 from ..verdicts import VerdictTable
+from .rows import drawn_order
 from .spec import Guard, arm_names, guards_of, metrics_of, sigma_of
 from .study import Study
 
@@ -40,19 +41,21 @@ def analyze(
     metric: str | None = None,
     value: str | None = None,
     time: str | None = None,
-    seed: int = 0,
     block: str | None = None,
     target: str | None = None,
     tradeoffs: Any = None,
 ) -> VerdictTable:
     """Return which options are proven to be on the front, which to be dominated, and by whom.
 
+    Options come in the order of their names. No order of the rows of a file changes a verdict.
+
     frame: what `read` returned, which says arm, metrics, block and time by itself; or pandas, polars, pyarrow or a dict
     of columns. Wide form: one row per measurement and one column per metric;
     cells may be empty. Long form: one row per number; `metric` names the column with the metric, `value` the column
     with the number.
     arm: the column that names the option.
-    time: a column of numbers that gives the order of the rows. None: the order is drawn from the seed.
+    time: a column of numbers that gives the order of the rows. None: the order is drawn at random, from a digest of the
+    sorted rows.
     block: the column that says on what an option was measured: a prompt, a file. Options are then compared on the
     blocks that both were measured on, and the mean of the rows of an option on a block is its outcome there.
     target: with blocks, what the answer is about: "list" or "population", as in `Study`. None: the list, if each option
@@ -70,7 +73,7 @@ def analyze(
     >>> analyze(runs, arm="model", metrics={"quality": "max"}, sigma=0.02).verdicts
     ('front', 'dominated')
     """
-    how: dict[str, Any] = {"delta": delta, "guards": guards, "algorithm": algorithm, "goal": goal, "seed": seed}
+    how: dict[str, Any] = {"delta": delta, "guards": guards, "algorithm": algorithm, "goal": goal}
     told = study_of_table(
         frame,
         arm,
@@ -119,7 +122,7 @@ def study_of_table(
     columns = Columns(frame, "this table")
     labels = columns.labels(arm)
     first = {label: row for row, label in reversed(list(enumerate(labels)))}
-    arms: dict[str, Any] = {"arm": list(dict.fromkeys(labels))}
+    arms: dict[str, Any] = {"arm": sorted(first)}  # of two that are the same one stays: not by the order of the file
     for name in contexts:
         values = columns.numbers(name).tolist() if columns.is_numeric(name) else columns.labels(name, "something")
         for label, given in zip(labels, values, strict=True):
@@ -177,11 +180,11 @@ def _study_of_blocks(
     """Return a study that was told a table of options and blocks.
 
     If each option has all blocks, nothing is left to chance. If the blocks of each are the first ones of one order
-    (those of a study that let options go early), that is the order; where it leaves a choice it is drawn from the seed,
+    (those of a study that let options go early), that is the order; where it leaves a choice it is drawn at random,
     because a table may be sorted by outcome. Else a pair is judged by the blocks of both. passing: blocks are sessions.
     """
     how.pop("guards", None)
-    arms, named = tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(blocks))
+    arms, named = tuple(sorted(set(labels))), tuple(sorted(set(blocks)))
     values = columns.cells(labels, blocks, arms, named, {metric.name: metric.relative for metric in metrics})
     there: BoolArray = ~np.any(np.isnan(values), axis=2)
     if not there.all():  # else nothing is left to chance, whatever the numbers are like
@@ -204,11 +207,9 @@ def _study_of_blocks(
     )
     if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
         _check_repeats(columns, labels, blocks)
-    walk = None
-    if not there.all():
-        drawn = np.random.default_rng([how.get("seed", 0), len(named)]).permutation(len(named))
-        walk = drawn[np.argsort(-there.sum(axis=0)[drawn], kind="stable")].tolist()
-    study = Study.of(asked, storage="memory", walk=walk if nested else range(len(named)), **how)
+    drawn = drawn_order(named, values.transpose(1, 0, 2).reshape(len(named), -1))
+    walk = drawn[np.argsort(-there.sum(axis=0)[drawn], kind="stable")].tolist()
+    study = Study.of(asked, storage="memory", walk=walk, **how)
     rows = np.argwhere(there)
     table = {
         "arm": [arms[k] for k, _ in rows],

@@ -61,7 +61,7 @@ from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
 from .guards import Guards, width_of
 from .line import TABLE, Line
-from .rows import as_array, completed
+from .rows import as_array, completed, drawn_order
 from .spec import RULES, RULES_OF_ALL, RULES_OF_PRACTICAL, StudySpec
 from .tally import Tally
 
@@ -108,7 +108,7 @@ class Outcomes:
     values: list[list[float | None]]
     question: int | None = None
     table: bool = False
-    drawn: int | None = None  # rows come in an order drawn from the seed and this number
+    drawn: int | None = None  # rows come in an order drawn from the seed and this number, as earlier versions drew it
     asked: int = 0  # the number of the trial, or of the table
     position: int | None = None  # of its block in the walk; None: there are no blocks
 
@@ -924,12 +924,14 @@ class Replica:
 
     def _whole(self, parts: Sequence[Event]) -> Outcomes:
         """Return a table that was told in parts."""
-        return Outcomes(
-            [self.index[name] for part in parts for name in part.body["arms"]],
-            [row for part in parts for row in part.body["values"]],
-            table=True,
-            drawn=None if parts[-1].body.get("in_order") else parts[-1].number,
-        )
+        names = [name for part in parts for name in part.body["arms"]]
+        rows = [row for part in parts for row in part.body["values"]]
+        last = parts[-1].body
+        if last.get("by_digest"):
+            order = drawn_order(names, as_array(rows)).tolist()
+            names, rows = [names[k] for k in order], [rows[k] for k in order]
+        drawn = None if last.get("in_order") or last.get("by_digest") else parts[-1].number
+        return Outcomes([self.index[name] for name in names], rows, table=True, drawn=drawn)
 
     # The order of evidence
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from .. import checks
 from ..algorithms.contract import Accepts
 from ..errors import InvalidInput, NotSupported, UnknownName
-from ..kernels.arrays import FloatArray
+from ..kernels.arrays import FloatArray, IntArray
 from .spec import StudySpec
 
 #: What was told of a trial: a number for each column, None where it was not measured.
@@ -129,3 +130,26 @@ def completed(told: Sequence[float | None] | None, values: Sequence[float | None
 def as_array(rows: Sequence[Sequence[float | None]]) -> FloatArray:
     """Return rows of outcomes as an array; None becomes NaN."""
     return np.array(rows, float)
+
+
+def drawn_order(names: Sequence[str], values: FloatArray) -> IntArray:
+    """Return a random order of the rows of a table (n, C), drawn from a digest of the sorted rows.
+
+    A table may be sorted by outcome, so rows may not count in the order of the file. The order depends on what is in
+    the table alone: no seed and no other order of the same rows changes a verdict.
+
+    >>> names, values = ["b", "a", "a"], np.array([[1.0], [3.0], [2.0]])
+    >>> one, other = drawn_order(names, values), drawn_order(names[::-1], values[::-1])
+    >>> values[one].tolist() == values[::-1][other].tolist()
+    True
+    """
+    known = sorted(set(names))
+    place = {name: k for k, name in enumerate(known)}
+    which = np.array([place[name] for name in names], np.int64)
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)  # one way to write NaN, and one to write 0
+    rows = np.lexsort([*plain.T[::-1], which])
+    digest = hashlib.sha256("\n".join(known).encode("utf-8", "surrogatepass"))
+    digest.update(which[rows].astype("<i8").tobytes())
+    digest.update(np.ascontiguousarray(plain[rows], "<f8").tobytes())
+    seed = int.from_bytes(digest.digest(), "little")
+    return np.asarray(rows[np.random.default_rng(seed).permutation(len(rows))])

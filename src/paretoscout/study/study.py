@@ -45,7 +45,7 @@ from .history import History
 from .log import Caller, StudyLog, weight
 from .loop import Callback, Measure, run
 from .replica import KINDS, Replica
-from .rows import Row, Rows, as_array, completed
+from .rows import Row, Rows, as_array, completed, drawn_order
 from .spec import Guard, StudySpec, arm_names, guards_of, make_spec, metrics_of, stated
 from .standing import Standing, Trial, standing_of
 
@@ -458,8 +458,8 @@ class Study:
         trial: the column with the numbers of trials, for rows that were asked for. Rows without a number are data that
         the study did not ask for. They keep the guarantee if nobody looked ahead: which arm was measured, and whether a
         row is in the table, must not depend on the outcome of that row. `verdicts()` says so.
-        time: a column of numbers that gives the order in which rows count. None: the order is drawn from the seed,
-        because a table may be sorted by outcome. Rows are judged after the last one only.
+        time: a column of numbers that gives the order in which rows count. None: the order is drawn at random, from a
+        digest of the sorted rows, because a table may be sorted by outcome. Rows are judged after the last one only.
         block: in a study with blocks, the column that names the block. A row counts when its arm was measured on all
         blocks that are visited before; a cell that is there already keeps its outcome. Two rows of one cell that differ
         are refused.
@@ -477,7 +477,10 @@ class Study:
         rows = list(map(list, zip(*(cells.get(name, empty) for name in self.spec.columns), strict=True)))
         order = list(range(columns.n_rows))
         if time is not None:
-            order = np.argsort(columns.numbers(time), kind="stable").tolist()
+            when = columns.numbers(time)
+            ties = np.empty(len(rows), np.int64)  # rows of one moment may be sorted by outcome, too
+            ties[drawn_order([str(name) for name in names], as_array(rows))] = np.arange(len(rows))
+            order = np.lexsort([ties, when]).tolist()
             numbers, names, rows = [numbers[k] for k in order], [names[k] for k in order], [rows[k] for k in order]
 
         def called(k: int) -> str:
@@ -523,6 +526,8 @@ class Study:
                     body["blocks"] = [where for _, where, _ in chunk]
                 if time is not None:
                     body["in_order"] = True
+                elif not self.has_blocks:
+                    body["by_digest"] = True
                 if start + ROWS_PER_EVENT < len(history):
                     body["more"] = True
                 self.log.append(writer, replica, self.log.event(replica, "data", None, body))
