@@ -18,7 +18,7 @@ from scipy.stats import binom
 import paretoscout as ps
 from paretoscout.cli.main import main
 from paretoscout.readers import files
-from paretoscout.readers.rows import BATCHES, excess
+from paretoscout.readers import rows as of_rows
 
 DATA = Path(__file__).parent / "data" / "readers"
 MODELS = [DATA / "inspect-large.json", DATA / "inspect-small.json"]
@@ -50,8 +50,16 @@ def hyperfine(path: Path, runs: dict[str, Any], **more: Any) -> Path:
 @pytest.mark.parametrize(
     ("names", "how", "tool", "options", "metrics", "rows", "n"),
     [
-        (["hyperfine.json"], {}, "hyperfine", ("level=1", "level=6", "level=9"), ["time"], "batches", 60),
-        (["pytest-benchmark.json"], {}, "pytest-benchmark", ("level=1", "level=6", "level=9"), ["time"], "batches", 66),
+        (["hyperfine.json"], {}, "hyperfine", ("level=1", "level=6", "level=9"), ["time"], "batches", 120),
+        (
+            ["pytest-benchmark.json"],
+            {},
+            "pytest-benchmark",
+            ("level=1", "level=6", "level=9"),
+            ["time"],
+            "batches",
+            132,
+        ),
         (
             *(["pytest-benchmark-sizes.json"], {}, "pytest-benchmark"),
             *(("test_sizes.py::test_sorted", "test_sizes.py::test_list_sort"), ["time"], "batches", 40),
@@ -69,7 +77,7 @@ def hyperfine(path: Path, runs: dict[str, Any], **more: Any) -> Path:
         (["optuna.csv"], {"metrics": {"accuracy": "max"}}, "Optuna", None, ["accuracy"], "runs", 59),
         (["optuna.log"], {}, "Optuna", OPTUNA, ["accuracy", "cost"], "runs", 16),
         (["jmh.json"], {}, "JMH", ("t.B.sum", "t.B.fold"), ["score"], "processes", 40),
-        (["criterion"], {}, "criterion.rs", ("sort", "stable_sort"), ["time"], "batches", 44),
+        (["criterion"], {}, "criterion.rs", ("sort", "stable_sort"), ["time"], "batches", 88),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -434,11 +442,11 @@ def test_runs_in_a_row_are_not_sold_as_independent(tmp_path: Path) -> None:
     """Three options that are the same, in a process whose speed has spells: raw rows call one of them faster.
 
     Batches are wrong in at most 4 of 16: more has probability 1e-3 if each is wrong with 5%, which is the promise. That
-    raw rows are wrong most of the time is no statistical claim: the seed is fixed.
+    raw rows are wrong most of the time, and that dependence is seen, is no statistical claim: the seed is fixed.
     """
     rng, n, tried = np.random.default_rng(0), 16, 4
     wrong: dict[str, int] = {"runs": 0, "batches": 0}
-    factors: list[float] = []
+    seen = 0
 
     def spells() -> Any:
         return np.exp(np.repeat(0.1 * rng.normal(size=20), 20) + 0.02 * rng.normal(size=400))
@@ -448,20 +456,80 @@ def test_runs_in_a_row_are_not_sold_as_independent(tmp_path: Path) -> None:
         for rows in wrong if number < tried else ["batches"]:
             reading = ps.read(path, rows=rows, metrics=[ps.Metric("time", "min", eps="0.1%")])
             wrong[rows] += "dominated" in ps.analyze(reading).verdicts
-            if rows == "batches":
-                [note] = [note for note in reading.notes if "batch means" in note]
-                factors.append(float(note.split(" vary ")[1].split()[0]))
+            seen += bool(reading.withheld) or any("are alike" in note for note in reading.notes)
     assert wrong["batches"] <= int(binom.ppf(1 - 1e-3, n, 0.05)), wrong
     assert wrong["runs"] > tried // 2, f"the attack does not attack: {wrong}"
-    assert np.median(factors) > 10
+    assert seen >= n - 1
 
 
-def test_excess_of_independent_runs_is_one() -> None:
-    values = np.random.default_rng(1).normal(size=(200, 400))
-    found = [excess(row) or 0.0 for row in values]
-    assert np.mean(found) == pytest.approx(1.0, abs=5 * np.sqrt(2 / (BATCHES - 1) / 200))
-    assert excess(np.ones(100)) is None
-    assert excess(values[0, :39]) is None
+def in_sequence(phi: float, n: int, rng: np.random.Generator) -> Any:
+    """Normal values of variance 1 of which neighbours have this correlation."""
+    values = rng.standard_normal(n)
+    for k in range(1, n):
+        values[k] = phi * values[k - 1] + np.sqrt(1 - phi**2) * values[k]
+    return values
+
+
+@pytest.mark.parametrize("commands", [2, 4])
+def test_the_level_of_the_test_of_dependence(commands: int) -> None:
+    """Independent normal runs are called dependent with probability 0.2: 0.03 is 3.4 standard errors of 2,000 files."""
+    rng = np.random.default_rng(commands)
+    for n in (16, 25, 39, 100):
+        files = rng.standard_normal((2000, commands, n))
+        found = [of_rows.dependence(list(series)) for series in files]
+        assert np.mean([bound > 0.0 for bound in found if bound is not None]) == pytest.approx(of_rows.LEVEL, abs=0.03)
+    assert of_rows.dependence([np.ones(100), rng.standard_normal(15)]) is None
+
+
+def test_the_variance_of_the_correlation_of_independent_values() -> None:
+    """The closed form is what products of matrices give: moments of a ratio of quadratic forms."""
+    for n in (16, 17, 40):
+        centre, shift = np.eye(n) - 1 / n, (np.eye(n, k=1) + np.eye(n, k=-1)) / 2
+        B = centre @ shift @ centre
+        second = (np.trace(B) ** 2 + 2 * np.trace(B @ B)) / ((n - 1) * (n + 1))
+        assert of_rows._variance(n) == pytest.approx(second - (np.trace(B) / (n - 1)) ** 2)
+
+
+@pytest.mark.parametrize(("phi", "n"), [(0.5, 16), (0.9, 16), (0.9, 25), (0.9, 39), (0.99, 39), (0.99, 100)])
+def test_runs_in_sequence_that_depend_on_each_other(phi: float, n: int, tmp_path: Path) -> None:
+    """Identical commands: at most 3 of 20 files have a false verdict, more has probability 0.016 at delta 0.05.
+
+    Before, AR(0.9) with 25 and 39 runs and AR(0.99) with 39 and 100 were wrong in 7 to 16 of these 20 files.
+    """
+    rng, wrong, withheld = np.random.default_rng(int(100 * phi) + n), 0, 0
+    for number in range(20):
+        path = hyperfine(tmp_path / f"{number}.json", {c: np.exp(0.05 * in_sequence(phi, n, rng)) for c in "abcd"})
+        reading = ps.read(path, metrics=[ps.Metric("time", "min", eps="0.1%")])
+        table = ps.analyze(reading)
+        wrong += "dominated" in table.verdicts
+        withheld += bool(reading.withheld)
+        assert not reading.withheld or (set(table.verdicts) == {"undecided"} and reading.withheld in table.remark)
+    assert wrong <= 3
+    assert withheld >= 10
+
+
+def test_what_is_withheld_is_said_at_every_door(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = hyperfine(tmp_path / "a.json", {c: np.exp(k + in_sequence(0.95, 60, rng)) for k, c in enumerate("ab")})
+    said = run(path, "--fail-if-dominated", "b", "--markdown", tmp_path / "c.md")
+    assert said.exit_code == 0
+    assert "No verdict is given: runs that follow each other may be too much alike in time" in said.output
+    assert "passes, but it is undecided" in said.output
+    assert "No verdict is given" in (tmp_path / "c.md").read_text()
+    plain = json.loads(run(path, "--json").output)
+    assert "No verdict is given" in plain["remark"]
+    assert plain["reading"]["withheld"].startswith("No verdict")
+    assert {option["verdict"] for option in plain["options"]} == {"undecided"}
+
+
+def test_independent_runs_are_decided_whatever_the_number_of_runs(tmp_path: Path) -> None:
+    """Of independent files with 39 runs or more about none is withheld: here none of 60, the seed is fixed."""
+    rng = np.random.default_rng(3)
+    for n in (39, 60, 200):
+        for number in range(20):
+            runs = {c: np.exp(0.3 * k + 0.05 * rng.standard_normal(n)) for k, c in enumerate("ab")}
+            table = ps.analyze(ps.read(hyperfine(tmp_path / f"{number}.json", runs)))
+            assert table.verdicts == ("front", "dominated")
 
 
 def test_each_file_is_a_session(tmp_path: Path) -> None:
@@ -507,7 +575,7 @@ def test_forks_are_the_rows_of_jmh() -> None:
 def test_times_of_zero_are_no_logarithms(tmp_path: Path) -> None:
     """hyperfine subtracts what the shell takes to start."""
     path = hyperfine(
-        tmp_path / "h", {"a": [k % 7 / 1e4 for k in range(40)], "b": [(20 + k % 9) / 1e4 for k in range(40)]}
+        tmp_path / "h", {"a": [4 * k % 7 / 1e4 for k in range(40)], "b": [(20 + 5 * k % 9) / 1e4 for k in range(40)]}
     )
     [metric] = ps.read(path).metrics
     assert not metric.relative

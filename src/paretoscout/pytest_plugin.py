@@ -120,7 +120,9 @@ def _judge(judge: _Judge, arm: str | None, metrics: dict[str, str], tests: list[
     rows = [headings(table), *(cells(table, k) for k in rows_shown(table)[0])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     judge.lines += ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    judge.lines += [f"note: {note}" for note in reading.notes] + [f"warning: {text}" for text in table.warnings]
+    judge.lines += [f"note: {note}" for note in [*reading.notes, *table.remarks]] + [
+        f"warning: {text}" for text in table.warnings
+    ]
     judge.lines += [f"Guarantee: {table.guarantee}", sentence(table)]
     gate = Gate(tuple(name for name in judge.names if name in table.arms), judge.undecided)
     judge.lines += gate.said(table)

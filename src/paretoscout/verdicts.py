@@ -130,6 +130,20 @@ class VerdictTable:
     apart: FloatArray | None = None  # (K, R) by how much each differs from its rival at most; None: as widths say
     weights: FloatArray | None = None  # (R, L) of the metrics in what options are judged by; None: by the metrics
 
+    def without_verdicts(self, why: str) -> VerdictTable:
+        """Return it without verdicts and intervals; why: the remark that says so."""
+        K = len(self.arms)
+        return replace(
+            self,
+            verdicts=("undecided",) * K,
+            rivals=(None,) * K,
+            widths=np.full_like(self.widths, np.inf),
+            survives=None,
+            rings=(),
+            apart=None,
+            remark=f"{self.remark} {why}".strip(),
+        )
+
     @classmethod
     def of(
         cls,

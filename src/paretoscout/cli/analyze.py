@@ -94,6 +94,7 @@ def analyze(
     dominated, or that is undecided; 4: it is; 3: that is undecided, and --undecided fail.
     """
     from .. import plots
+    from ..answer import sentence
     from ..gate import Gate, comment
     from ..simulation.progress import at_work
     from ..study import study_of_table
@@ -135,7 +136,10 @@ def analyze(
         if reading is not None and reading.more and "undecided" in table.verdicts:
             screen.print(line(f"to know more: {reading.more}"), markup=False, soft_wrap=True)
         ahead = study.remaining() if reading is None and all_measured(table) else None
-        show.answer(screen, table, study, ahead)
+        if reading is not None and reading.withheld:  # the study knows nothing of that
+            show.said(screen, sentence(table))
+        else:
+            show.answer(screen, table, study, ahead)
         if table.guarantee.probability == 1.0:
             rows, arm, block = (
                 (frame, what["arm"], what["block"]) if reading is None else (reading.table, "option", reading.block)

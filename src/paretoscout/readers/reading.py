@@ -58,6 +58,7 @@ class Reading:
     left_out: tuple[str, ...]  # what is in the files and was not taken, and why
     notes: tuple[str, ...]  # what to know before acting on verdicts
     more: str  # how to get more rows, for people to read
+    withheld: str = ""  # why no verdict can be given; empty: one can
 
     def __len__(self) -> int:
         return len(self.table["option"])
@@ -78,9 +79,12 @@ class Reading:
         return "order" if "order" in self.table else None
 
     def stated(self, table: VerdictTable) -> VerdictTable:
-        """Return verdicts with what they rest on because of where the rows come from."""
+        """Return verdicts with what they rest on because of where the rows come from; none, if these allow for none."""
         guarantee = replace(table.guarantee, assumptions=(*table.guarantee.assumptions, *self.assumed))
-        return replace(table, guarantee=guarantee, counted=self.counted)
+        table = replace(table, guarantee=guarantee, counted=self.counted)
+        if self.rows == "batches":  # what neighbours have in common is counted in the variance
+            table = replace(table, concerns=tuple(each for each in table.concerns if each.kind != "spells"))
+        return table.without_verdicts(self.withheld) if self.withheld else table
 
     @property
     def taken(self) -> list[tuple[str, str]]:
@@ -122,6 +126,7 @@ class Reading:
             "assumed": list(self.assumed),
             "left_out": list(self.left_out),
             "notes": list(self.notes),
+            "withheld": self.withheld or None,
         }
 
     def __str__(self) -> str:
@@ -452,6 +457,7 @@ class _Taking:
             "passing": rows == "sessions",
             "process": tuple(str(session) for session in made.session),
             "made_of": self._made_of(rows, made, len(sessions)),
+            "withheld": self._withheld(made),
         }
 
     def _whole_sessions(self) -> list[timed.Run]:
@@ -511,22 +517,46 @@ class _Taking:
             self.assumed.append(f"within {within}: processes as independent; {again}")
             if n < FEWEST_ROWS:
                 self.notes.append(
-                    f"{n} processes of an option prove little, about {timed.BATCHES} are needed ({form.more}); --rows "
+                    f"{n} processes of an option prove little, about 20 are needed ({form.more}); --rows "
                     f"batches says what holds within this session"
                 )
             return f"the mean of a process, {n} of each option"
         if rows == "runs":
             self.assumed.append(f"within {within}: {called} in a row as independent, as --rows runs says; {again}")
             return f"one of the {called}, taken as independent though they follow each other"
-        self.assumed.append(f"within {within}: batches of {called} in a row as independent; {again}")
-        if made.factor is None:
-            few = f"{n} {called} of an option prove little, about {timed.BATCHES} are needed ({form.more})"
-            unseen = f"too few {called} to see whether those that follow each other are alike"
-            self.notes.append(few if n < FEWEST_ROWS else unseen)
-            return f"one of the {called}, {n} of each option or more"
-        alike = f"vary {made.factor:.2g} times as much as they would if {called} were independent"
-        self.notes.append(f"batch means of {made.of} {alike}")
-        return f"the mean of a batch of up to {made.size:,} {called} in a row"
+        row = (
+            f"one of the {called}"
+            if made.size == 1
+            else f"the mean of a batch of up to {made.size:,} {called} in a row"
+        )
+        row = f"{row}, {n} of each option{' or more' if len(set(Counter(made.option).values())) > 1 else ''}"
+        tested = {metric.name: made.alike[metric.name] for metric in self.metrics if metric.name in made.alike}
+        seen = "" if tested else ", which so few cannot show"
+        self.assumed.append(f"within {within}: {called} in a row as independent{seen}; {again}")
+        if n < FEWEST_ROWS:
+            self.notes.append(f"{n} {called} of an option prove little, about 20 are needed ({form.more})")
+        elif found := {name: r for name, r in tested.items() if 0.0 < r < timed.MOST}:
+            self.assumed.pop()
+            said = ", ".join(f"{r:.2f} in {name}" for name, r in found.items())
+            self.assumed.append(
+                f"within {within}: {called} in a row depend on each other no more than seen (correlation of neighbours "
+                f"up to {said}), which the variance counts; {again}"
+            )
+            self.notes.append(f"{called} that follow each other are alike (correlation up to {said}): this is counted")
+        return row
+
+    def _withheld(self, made: timed.Timed) -> str:
+        """Say why no verdict can be given, if rows depend on each other too much."""
+        worst = {metric.name: made.alike.get(metric.name, 0.0) for metric in self.metrics}
+        name = max(worst, key=lambda each: worst[each])
+        if worst[name] < timed.MOST:
+            return ""
+        of = self.given.form.called if made.size == 1 else f"means of {made.size:,} {self.given.form.called} in a row"
+        return (
+            f"No verdict is given: {of} that follow each other may be too much alike in {name} (correlation up to "
+            f"{min(worst[name], 1.0):.2f}), so noise cannot be told from slow changes of the machine. Measure the "
+            "options in turns (paretoscout bench does), or in several sessions."
+        )
 
 
 def _few(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Rows of the kind that may be judged: what came from one process in a row is not independent, so batches are taken."""
+"""Rows of the kind that may be judged: runs that follow each other in a process may depend on each other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import numpy as np
 from ..errors import InvalidInput
 from ..kernels.arrays import FloatArray
 
-#: A long series is cut into so many batches, at least; one that is half as long again stays as it is.
-BATCHES = 20
+#: A series of at least twice this many runs is cut into batches: at least this many, and fewer than twice as many.
+BATCHES = 40
+#: With fewer rows of an option in a row dependence cannot be seen.
+FEWEST_TESTED = 16
+#: Dependence is found at this level, one-sided: 0.8416 is that quantile of a normal variable.
+LEVEL, QUANTILE = 0.2, 0.8416212335729143
+#: How far above its estimate the correlation may be, in standard errors; from MOST on the variance cannot be told.
+ABOVE, MOST = 1.64, 0.5
 #: What a row may be made of, where runs follow each other: see `Timed`.
 ROWS = ("sessions", "processes", "batches", "runs")
 
@@ -34,8 +40,7 @@ class Timed(NamedTuple):
     session: list[int]
     values: dict[str, list[float]]  # by metric; NaN: missing
     size: int  # how many runs are in a row, about
-    factor: float | None  # how much more batch means vary than those of independent runs would, at most
-    of: str  # of which option that is
+    alike: dict[str, float]  # by metric: upper bound of the correlation of rows in a row; 0: none was found
 
 
 def usual_rows(runs: Sequence[Run]) -> str:
@@ -52,15 +57,15 @@ def rows_of(runs: Sequence[Run], rows: str, logs: Mapping[str, bool]) -> Timed:
     """Turn runs into rows.
 
     rows: one of ROWS. "sessions": the mean of all that an option did in a session. "processes": the mean of a process.
-    "batches": means of runs in a row. "runs": each run.
+    "batches": means of runs in a row, stretched by what dependence takes away (`stretch`). "runs": each run.
     logs: the metrics; whether each is compared by ratios, so that its mean is the geometric one. On several inputs,
     the n-th row of an option is the mean of the n-th rows on all of them.
     """
     series: dict[tuple[str, int], dict[str, list[Run]]] = {}
     for run in runs:
         series.setdefault((run.option, run.session), {}).setdefault(run.on, []).append(run)
-    said = Timed([], [], {name: [] for name in logs}, 1, None, "")
-    size, factor, of = 1, None, ""
+    said = Timed([], [], {name: [] for name in logs}, 1, {})
+    size, means = 1, list[FloatArray]()
     for (option, session), on in series.items():
         tables = []
         for own in on.values():
@@ -72,45 +77,81 @@ def rows_of(runs: Sequence[Run], rows: str, logs: Mapping[str, bool]) -> Timed:
                 parts = [np.flatnonzero(process == name) for name in dict.fromkeys(process.tolist())]
             elif rows == "batches":
                 parts = list(np.array_split(np.arange(len(own)), batches(len(own))))
-                more = max([excess(values[:, column]) or 0.0 for column in range(len(logs))], default=0.0)
-                if more > (factor or 0.0):
-                    factor, of = more, option
             else:
                 parts = [np.array([place]) for place in range(len(own))]
             size = max(size, *map(len, parts))
             tables.append(np.array([_mean(values[part]) for part in parts]))
         n = min(map(len, tables))
-        mean = np.mean([table[:n] for table in tables], axis=0)
+        means.append(np.mean([table[:n] for table in tables], axis=0))
         said.option.extend([option] * n)
         said.session.extend([session] * n)
-        for column, (name, by_ratios) in enumerate(logs.items()):
-            said.values[name].extend((np.exp(mean[:, column]) if by_ratios else mean[:, column]).tolist())
-    return said._replace(size=size, factor=factor, of=of)
+    for column, (name, by_ratios) in enumerate(logs.items()):
+        theirs = [mean[:, column] for mean in means]
+        if rows == "batches" and (found := dependence(theirs)) is not None:
+            said.alike[name] = found
+            theirs = [stretch(own, found) for own in theirs]
+        for own in theirs:
+            said.values[name].extend((np.exp(own) if by_ratios else own).tolist())
+    return said._replace(size=size)
 
 
 def batches(n: int) -> int:
-    """Return into how many batches so many runs are cut.
+    """Return into how many batches this many runs are cut.
 
-    >>> batches(12), batches(39), batches(40), batches(15880)
-    (12, 39, 20, 20)
+    >>> batches(12), batches(79), batches(80), batches(15880)
+    (12, 79, 40, 40)
     """
     return n // (n // BATCHES) if n >= 2 * BATCHES else n
 
 
-def excess(values: FloatArray) -> float | None:
-    """Return by which factor means of batches vary more than they would if runs were independent; None: too few runs.
+def dependence(series: Sequence[FloatArray]) -> float | None:
+    """Return an upper bound of the correlation of neighbours in series of one metric; 0.0 if none is found.
 
-    >>> 0.3 < excess(np.random.default_rng(0).normal(size=20000)) < 3.0
-    True
-    >>> round(excess(np.random.default_rng(0).normal(size=2000).cumsum())) > 50
-    True
+    None if every series is too short, or never varies. The correlation at lag 1 within series is pooled over all of
+    them. It is found if it exceeds the quantile that independent normal values have at LEVEL.
+
+    >>> rng = np.random.default_rng(0)
+    >>> dependence([rng.normal(size=200), rng.normal(size=200)]), dependence([rng.normal(size=200).cumsum()]) > MOST
+    (0.0, True)
     """
-    known = values[~np.isnan(values)]
-    if len(known) < 2 * BATCHES or (spread := float(known.var(ddof=1))) <= 0.0:
+    correlations, weights, variances = [], list[int](), list[float]()
+    for values in series:
+        off = values[~np.isnan(values)]
+        n = len(off)
+        if n < FEWEST_TESTED or off.min() == off.max():
+            continue
+        off = off - off.mean()
+        correlations.append(float(off[:-1] @ off[1:]) / float(off @ off))
+        weights.append(n)
+        variances.append(_variance(n))
+    if not weights:
         return None
-    size = len(known) // BATCHES
-    means = known[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
-    return size * float(means.var(ddof=1)) / spread
+    total = sum(weights)
+    expected = -len(weights) / total  # -1 / n for each series of independent values
+    spread = math.sqrt(sum(n * n * variance for n, variance in zip(weights, variances, strict=True))) / total
+    pooled = sum(n * each for n, each in zip(weights, correlations, strict=True)) / total
+    if pooled <= expected + QUANTILE * spread:
+        return 0.0
+    return pooled - expected + ABOVE / math.sqrt(total)
+
+
+def _variance(n: int) -> float:
+    """Return the variance of the correlation at lag 1 of n independent normal values, about their mean."""
+    trace, square = -(n - 1) / n, (n - 1) / 2 - (2 * n - 3) / n + (n - 1) ** 2 / n**2
+    return (trace**2 + 2.0 * square) / ((n - 1) * (n + 1)) - 1.0 / n**2
+
+
+def stretch(values: FloatArray, correlation: float) -> FloatArray:
+    """Return values about the same mean with (1 + r) / (1 - r) times the variance, as neighbours that correlate need.
+
+    >>> stretch(np.array([1.0, 3.0]), 0.6).tolist()
+    [0.0, 4.0]
+    """
+    if correlation <= 0.0 or np.isnan(values).all():
+        return values
+    r = min(correlation, 0.99)
+    mean = float(np.nanmean(values))
+    return np.asarray(mean + math.sqrt((1.0 + r) / (1.0 - r)) * (values - mean))
 
 
 def _compared(runs: Sequence[Run], logs: Mapping[str, bool]) -> FloatArray:
