@@ -90,6 +90,7 @@ ALLOWED: dict[str, set[str]] = {
         "defaults",
         "engines",
         "errors",
+        "frames",
         "kernels",
         "notebook",
         "problem",
@@ -278,6 +279,7 @@ OUTSIDE = {
     "page": {"jinja2", "markupsafe", "numpy"},
     "diagnostics": {"numpy", "scipy"},
     "engines": {"distributed", "ray"},
+    "frames": {"numpy", "yaml"},
     "cli": {"click", "pyarrow", "rich", "yaml"},
     "practical": {"numpy", "scipy"},
     "problems": {"numpy", "pooch"},
@@ -288,8 +290,8 @@ OUTSIDE = {
     "readers": {"numpy", "zstandard"},
     "simulation": {"checks", "numpy", "rich", "scipy"},
     "storage": {"psycopg", "sqlalchemy"},
-    "study": {"numpy", "yaml"},
-    "sweeps": {"numba", "numpy", "pandas", "pyarrow", "yaml"},
+    "study": {"numpy"},
+    "sweeps": {"numba", "numpy", "pandas", "pyarrow"},
     "theory": {"numpy", "scipy"},
 }
 

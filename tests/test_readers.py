@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from scipy.stats import binom
 
 import paretoscout as ps
+from paretoscout import checks
 from paretoscout.cli.main import main
-from paretoscout.readers import files
 from paretoscout.readers import rows as of_rows
 
 DATA = Path(__file__).parent / "data" / "readers"
@@ -373,7 +373,7 @@ def test_wrong_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain.csv").write_text("a,b\n1,2\n")
     assert "plain.csv is a plain CSV file" in refused(DATA / "hyperfine.json", tmp_path / "plain.csv")
     with open(tmp_path / "huge.json", "wb") as file:
-        file.truncate(files.MOST_BYTES + 1)
+        file.truncate(checks.MOST_BYTES + 1)
     assert "because it is read as a whole" in refused(tmp_path / "huge.json")
     half = (DATA / "inspect-large.eval").read_bytes()
     (tmp_path / "half.eval").write_bytes(half[: len(half) // 2])

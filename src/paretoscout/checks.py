@@ -28,6 +28,11 @@ DIRECTIONS = {
 }
 #: A text from outside (JSON, YAML) may be nested so deeply, and hold so many values.
 DEEPEST, MOST_VALUES = 20, 1_000_000
+#: Limits of files from outside (docs/readers.md): bytes, bytes of YAML, values in JSON, columns, rows or runs, options.
+MOST_BYTES, MOST_YAML_BYTES, MOST_JSON_VALUES = 500_000_000, 2_000_000, 20_000_000
+MOST_COLUMNS, MOST_RUNS, MOST_OPTIONS = 10_000, 1_000_000, 100_000
+#: A zip file may unpack to this many times its size. A folder may hold this many files and folders.
+MOST_TIMES, MOST_FILES = 1_000, 100_000
 
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = _brief.maxlong = 200
@@ -110,6 +115,15 @@ def not_nested(what: str, value: Any) -> Any:
             return value
         level, seen = inner, seen + len(inner)
     raise InvalidInput(f"{what} must be nested at most {DEEPEST} deep, got more", field=what)
+
+
+def at_most(what: str, most: int, n: int, do: str) -> None:
+    """Refuse a count above its limit. do: what the caller can do about it.
+
+    >>> at_most("runs of a.json", 10, 10, "split the file")
+    """
+    if n > most:
+        raise InvalidInput(f"{what} must be at most {most:,}, got {n:,}: {do}")
 
 
 def number(what: str, value: Any, *, above: float = -np.inf, least: float = -np.inf, below: float = np.inf) -> float:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -23,6 +26,8 @@ from .shown import counted, of_cell
 
 #: What may stand between the cells of a CSV file; spreadsheets write ';' where the comma is the decimal point.
 DELIMITERS = (",", ";", "\t")
+#: A line of a CSV file has at most this many letters.
+MOST_LETTERS = 10_000_000
 _WITH_COMMA = re.compile(r"[-+]?[\d.' ]*,[\d.,' ]*")
 _WITH_UNIT = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?\s*(%|[^\W\d]\S*)", re.IGNORECASE)
 
@@ -61,8 +66,11 @@ def read_json_lines(path: str | Path) -> CSVTable:
             raise InvalidInput(f"{where} must be a name, or an object of texts and numbers, got {checks.got(value)}")
         if rows and row.keys() != rows[0].keys():
             raise InvalidInput(f"{where} must have the keys of the first ({', '.join(rows[0])}), got {', '.join(row)}")
+        if not rows:
+            check_columns(list(row), str(path))
         rows.append(row)
         lines.append(number)
+        check_rows(len(rows), str(path))
     if not rows:
         raise InvalidInput(f"{path} must have at least one line, got none")
     return CSVTable({key: [row[key] for row in rows] for key in rows[0]}, str(path), lines)
@@ -76,11 +84,13 @@ READERS: dict[str, Callable[[Path], CSVTable]] = {
 }
 
 
-def text_of(path: str | Path | Traversable, kind: str) -> str:
-    """Return the text of a file, or say why it cannot be read."""
+def text_of(path: str | Path | Traversable, kind: str, most: int | None = None) -> str:
+    """Return the text of a file, or say why it cannot be read. most: bytes; None: the usual limit."""
     source = Path(path) if isinstance(path, str) else path
     try:
-        data = source.read_bytes()
+        data = _regular(source, kind, checks.MOST_BYTES if most is None else most)
+    except InvalidInput:
+        raise
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}{_near(source)}") from None
     except IsADirectoryError:
@@ -99,6 +109,33 @@ def text_of(path: str | Path | Traversable, kind: str) -> str:
         ) from None
 
 
+def _regular(source: Path | Traversable, kind: str, most: int) -> bytes:
+    """Return the bytes of a regular file. A pipe or a device may never end, and is refused before it is opened."""
+    if not isinstance(source, Path):  # a resource of a package
+        return source.read_bytes()
+    check_regular(source, kind, most)
+    with source.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size)
+        if not size and file.read(1):
+            raise InvalidInput(f"{source} must be a {kind} file of known size, but it says that it is empty: copy it")
+    return data
+
+
+def check_regular(path: Path, kind: str, most: int) -> None:
+    """Refuse pipes, devices and sockets, and files that are too large. Raise OSError if there is no such file."""
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidInput(f"{path} must be a {kind} file, got a pipe or a device: write what it gives into a file")
+    if found.st_size > most:
+        raise InvalidInput(
+            f"{path} must be at most {most:,} bytes, because it is read as a whole, got {found.st_size:,}: "
+            + ("put long lists into CSV files" if kind == "YAML" else "write the numbers into a CSV file")
+        )
+
+
 def _near(path: Path | Traversable) -> str:
     """Ask whether another file of the folder is meant."""
     if not isinstance(path, Path) or not path.parent.is_dir():
@@ -113,14 +150,16 @@ def _near(path: Path | Traversable) -> str:
 
 def parse_csv(text: str, path: str) -> CSVTable:
     """Do the same with a text; `path` is what to call it."""
-    rows = list(_rows(text, path, _delimiter(text)))
+    found = _rows(text, path, _delimiter(text))
+    rows = list(islice(found, 1))
+    if rows:
+        check_columns(rows[0][2], path)
+        rows += islice(found, checks.MOST_RUNS + 1)
     if len(rows) < 2:
-        found = "only a header" if rows else "nothing"
-        raise InvalidInput(f"{path} must have a header and at least one row, got {found}")
+        only = "only a header" if rows else "nothing"
+        raise InvalidInput(f"{path} must have a header and at least one row, got {only}")
+    check_rows(len(rows) - 1, path)
     _, _, header = rows[0]
-    for column in header:
-        if header.count(column) > 1:
-            raise InvalidInput(f"columns of {path} must have different names, got {column!r} twice")
     for first, last, row in rows[1:]:
         if len(row) != len(header):
             open_ = f" (it goes on to line {last}: is a quotation mark not closed?)" if last > first else ""
@@ -131,9 +170,22 @@ def parse_csv(text: str, path: str) -> CSVTable:
     return CSVTable(columns, path, [first for first, _, _ in rows[1:]])
 
 
+def check_columns(header: Sequence[str], path: str) -> None:
+    """Refuse a header that is too long, or names a column twice."""
+    checks.at_most(f"columns of {path}", checks.MOST_COLUMNS, len(header), "leave out columns that are not needed")
+    twice = next((column for column, n in Counter(header).items() if n > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"columns of {path} must have different names, got {twice!r} twice")
+
+
+def check_rows(n: int, path: str, called: str = "rows") -> None:
+    """Refuse more rows, or runs, than are read."""
+    checks.at_most(f"{called} of {path}", checks.MOST_RUNS, n, "leave some of each option out")
+
+
 def _rows(text: str, path: str, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the rows that are not blank, each with its first line and its last one."""
-    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, delimiter=delimiter)
+    reader = csv.reader(_lines(text, path), skipinitialspace=True, delimiter=delimiter)
     last = 0
     try:
         for row in reader:
@@ -142,6 +194,13 @@ def _rows(text: str, path: str, delimiter: str) -> Iterator[tuple[int, int, list
                 yield first, last, [of_cell(cell) for cell in row]
     except csv.Error as problem:
         raise InvalidInput(f"{path} must be a CSV file, but line {reader.line_num} is not: {problem}") from None
+
+
+def _lines(text: str, path: str) -> Iterator[str]:
+    """Yield lines with their ends. A line of very many cells is refused before it is split."""
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        checks.at_most(f"letters in line {number} of {path}", MOST_LETTERS, len(line), "shorten it")
+        yield line
 
 
 def _delimiter(text: str) -> str:
@@ -372,10 +431,58 @@ def names_in(path: Path) -> Any:
     """Read the names of blocks: a text file has one in each line, a CSV or .jsonl file a column of them."""
     if path.suffix.lower() in READERS:
         return READERS[path.suffix.lower()](path)
+    return [text.strip() for text in text_of(path, "text").splitlines() if text.strip()]
+
+
+def read_yaml(path: Path, what: str) -> Any:
+    """Return what a YAML file holds. what: what it describes, such as "a study".
+
+    Values are counted before any is made: aliases and merge keys (`<<`) can make a short text endless.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as problem:
-        raise InvalidInput(f"blocks must be in a file that can be read, got {path}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{path} must be text in UTF-8, a block in each line") from None
-    return [text.strip() for text in lines if text.strip()]
+        import yaml
+    except ImportError:
+        raise MissingExtra(f"{what} in a YAML file", "yaml") from None
+    text = text_of(path, "YAML", checks.MOST_YAML_BYTES)
+    try:
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _count_yaml(node, str(path))
+            value = loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except RecursionError:
+        raise InvalidInput(f"{path} must be nested at most {checks.DEEPEST} deep, got more") from None
+    except InvalidInput:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError) as problem:
+        raise InvalidInput(f"{path} must be a YAML file, but: {' '.join(str(problem).split())}") from None
+    return checks.not_nested(str(path), value)
+
+
+def _count_yaml(node: Any, path: str) -> None:
+    """Refuse a YAML document of too many values, with each alias counted in full, or of too long numbers."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Any, above: frozenset[int]) -> int:
+        if id(node) in above or len(above) > checks.DEEPEST:
+            raise InvalidInput(f"{path} must be nested at most {checks.DEEPEST} deep, got more")
+        if id(node) not in sizes:
+            n = 1
+            if isinstance(node.value, list):
+                inner = above | {id(node)}
+                for child in node.value:
+                    n += sum(size(each, inner) for each in (child if isinstance(child, tuple) else (child,)))
+            elif len(node.value) > checks.LONGEST_NAME and node.tag != "tag:yaml.org,2002:str":
+                raise InvalidInput(f"numbers of {path} must be at most {checks.LONGEST_NAME} letters long")
+            sizes[id(node)] = n
+        return sizes[id(node)]
+
+    n = size(node, frozenset())
+    if n > checks.MOST_VALUES:
+        raise InvalidInput(
+            f"{path} must hold at most {checks.MOST_VALUES:,} values, got {n:,}: put long lists into CSV files"
+        )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import checks
 from ..errors import InvalidInput
+from ..frames import check_rows
 
 #: What the rows of a format are, which says how they may be judged. "answers": each option has done the same tasks, in
 #: no order; "timed": runs one after the other in a process; "runs": each row is an experiment of its own.
@@ -77,6 +78,26 @@ class Found:
     interleaved: bool | None = None  # whether options were measured in turns; None: the file does not say
 
 
+def check_found(found: Found, where: str) -> None:
+    """Refuse labels that are no strings, numbers that are not finite, and too many runs, names or metrics."""
+    check_rows(len(found.records), where, "runs")
+    names = dict.fromkeys(found.measures)
+    known: dict[int, dict[str, str]] = {}  # many runs share their labels
+    for record in found.records:
+        if id(record.labels) not in known:
+            known[id(record.labels)] = record.labels
+            for name, value in record.labels.items():
+                if not isinstance(name, str) or not isinstance(value, str):
+                    raise InvalidInput(
+                        f"{where} must have strings as labels, got {checks.got(value)} of {checks.got(name)}"
+                    )
+                names[name] = None
+        for name, number in record.values.items():
+            if not isinstance(name, str) or not math.isfinite(number):
+                raise InvalidInput(f"{checks.got(name)} in {where} must be a finite number, got {checks.got(number)}")
+    checks.at_most(f"parameters and metrics of {where}", checks.MOST_COLUMNS, len(names), "leave out some of them")
+
+
 class Roles(NamedTuple):
     """Which labels name the option, and which say on what it was measured."""
 
@@ -129,6 +150,7 @@ def numbers(values: Any, where: str) -> list[float]:
     """Return a list of finite numbers, or say which one is none."""
     if not isinstance(values, list):
         raise InvalidInput(f"{where} must be a list of numbers, got {checks.got(values)}")
+    check_rows(len(values), where, "runs")
     found = [finite(value) for value in values]
     if None in found:
         place = found.index(None)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
-from ..frames import text_of
+from ..frames import check_rows, text_of
 from .contract import SECONDS, Format, Found, Measure, Record, Roles, Source, member, numbers, text
-from .files import json_of
+from .files import below, csv_rows, json_of
 
 HEADER = ("group", "function", "value")
 
 
 def samples_in(folder: Path) -> list[Path]:
     """Return the files of the latest samples below a folder; those in `base` are of the run before."""
-    return sorted(path for path in folder.rglob("sample.json") if path.parent.name == "new")
+    return [path for path in below(folder, "sample.json") if path.parent.name == "new"]
 
 
 def is_it(source: Source) -> bool:
@@ -45,6 +44,7 @@ def read(source: Source) -> Found:
             raise InvalidInput(f"{path} must have as many iters, above 0, as times ({len(times)})")
         linear |= sample.get("sampling_mode") == "Linear"
         records += [Record(labels, {"time": t / n}) for t, n in zip(times, iterations, strict=True)]
+        check_rows(len(records), str(source), "samples")
     return Found(records, {"time": Measure("min", "ns", "2%")}, [], _assumed(linear), interleaved=False)
 
 
@@ -54,8 +54,9 @@ def _assumed(linear: bool) -> list[str]:
 
 def _labels(path: Path) -> dict[str, str]:
     """What `benchmark.json` beside a sample says of it; without it, its folders."""
+    beside = path.parent / "benchmark.json"
     try:
-        about: Any = json_of((path.parent / "benchmark.json").read_text(encoding="utf-8"), "benchmark.json")
+        about: Any = json_of(text_of(beside, "JSON"), str(beside)) if beside.exists() else {}
     except OSError:
         about = {}
     if not isinstance(about, dict) or not about.get("group_id"):
@@ -66,12 +67,14 @@ def _labels(path: Path) -> dict[str, str]:
 
 def _of_csv(source: Source) -> Found:
     records, unit = [], ""
-    for place, row in enumerate(csv.DictReader(io.StringIO(text_of(source.path, "CSV"))), 2):
+    for line, row in csv_rows(source):
         try:
             value, n = float(row["sample_measured_value"]), float(row["iteration_count"])
             per_iteration = value / n
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            raise InvalidInput(f"line {place} of {source} must have a value and a count of iterations") from None
+        except (KeyError, ValueError, ZeroDivisionError):
+            per_iteration = math.nan
+        if not math.isfinite(per_iteration):
+            raise InvalidInput(f"line {line} of {source} must have a value and a count of iterations, finite numbers")
         unit = row.get("unit") or unit
         labels = {"function": row["function"] or row["group"]} | ({"value": row["value"]} if row.get("value") else {})
         records.append(Record(labels, {"time": per_iteration}))

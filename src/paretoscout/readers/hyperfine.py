@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from .. import checks
 from ..errors import InvalidInput
+from ..frames import check_rows
 from ..shown import counted
 from .contract import Format, Found, Measure, Record, Roles, Source, labels_of, member, numbers, text
 
@@ -21,7 +23,11 @@ def is_it(source: Source) -> bool:
 def read(source: Source) -> Found:
     """Take every run of every command, in milliseconds; a run that failed is no measurement."""
     records = []
-    for place, item in enumerate(member(source.value, "results", list, str(source))):
+    commands = member(source.value, "results", list, str(source))
+    checks.at_most(f"commands of {source}", checks.MOST_OPTIONS, len(commands), "compare fewer at a time")
+    series = [item.get("times") for item in commands]
+    check_rows(sum(len(times) for times in series if isinstance(times, list)), str(source), "runs")
+    for place, item in enumerate(commands):
         where = f"results[{place}] of {source}"
         if not item.get("times"):
             raise InvalidInput(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-import struct
+import sys
 import zipfile
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from ..errors import InvalidInput, MissingExtra
+from ..frames import check_rows
 from .contract import Format, Found, Measure, Record, Roles, Source, finite, labels_of, member, text, varying
-from .files import MOST_BYTES, json_of
+from .files import json_of, unpacked
 
 #: What letters and words count as a score.
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 VERSION = 2
 #: Compression of a member of a zip file that Python reads from 3.14 on.
 ZSTANDARD = 93
+#: Bytes that its window may take: what the tool writes has at most 8 MB.
+MOST_WINDOW = 2**27
 
 
 def is_it(source: Source) -> bool:
@@ -34,6 +38,7 @@ def read(source: Source) -> Found:
             f"{source} has no samples: keep them (inspect eval without --no-log-samples, and read_eval_log without "
             "header_only)"
         )
+    check_rows(len(samples), str(source), "samples")
     about = member(log, "eval", dict, str(source))
     labels = {"model": member(about, "model", str, f"eval of {source}"), "task": text(about.get("task", "task"))}
     for group in ("task_args", "model_generate_config", "model_args"):
@@ -103,41 +108,28 @@ def _of_zip(source: Source) -> tuple[Any, Any]:
 
 
 def _member(source: Source, name: str) -> Any:
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            info = archive.getinfo(name)
-            if info.file_size > MOST_BYTES:
-                raise InvalidInput(f"{name} of {source} must be at most {MOST_BYTES:,} bytes, got {info.file_size:,}")
-            try:
-                data = archive.read(name)
-            except NotImplementedError:
-                data = _unpacked(source, info)
-    except (zipfile.BadZipFile, OSError, struct.error, EOFError) as problem:
-        raise InvalidInput(f"{source} must be a whole log of Inspect, but {name} cannot be read: {problem}") from None
-    return json_of(data, f"{name} of {source}")
+    return json_of(unpacked(source.path, name, _of_zstandard), f"{name} of {source}")
 
 
-def _unpacked(source: Source, info: zipfile.ZipInfo) -> bytes:
-    """Unpack what was packed by Zstandard, which `zipfile` reads from Python 3.14 on."""
+def _of_zstandard(packed: bytes, member: zipfile.ZipInfo) -> bytes:
+    """Unpack Zstandard, as far as the size of the member goes: a frame may say a false size, or none."""
+    if member.compress_type != ZSTANDARD:
+        raise ValueError(f"it must be packed by deflate or Zstandard, got method {member.compress_type}")
+    most = member.file_size + 1
     try:
-        import zstandard
+        if sys.version_info >= (3, 14):
+            decompressor = import_module("compression.zstd").ZstdDecompressor()
+            return bytes(decompressor.decompress(packed, max_length=most))
+        zstandard = import_module("zstandard")
+        with zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW).stream_reader(packed) as stream:
+            return bytes(stream.read(most))
     except ImportError:
         raise MissingExtra(
-            f"{source} (or write it as JSON: inspect log convert --to json --output-dir DIR FILE): its packing",
+            "a .eval file (or write it as JSON: inspect log convert --to json --output-dir DIR FILE): its packing",
             "inspect",
         ) from None
-    with open(source.path, "rb") as file:
-        file.seek(info.header_offset)
-        *_, name, extra = struct.unpack("<4s5H3L2H", file.read(30))
-        file.seek(name + extra, 1)
-        packed = file.read(info.compress_size)
-    if info.compress_type != ZSTANDARD:
-        raise InvalidInput(f"{source} must be packed by deflate or Zstandard, got method {info.compress_type}")
-    try:
-        data: bytes = zstandard.ZstdDecompressor().decompress(packed, max_output_size=info.file_size)
-    except zstandard.ZstdError as problem:
-        raise InvalidInput(f"{source} must be a whole log of Inspect, but: {problem}") from None
-    return data
+    except Exception as problem:  # ZstdError of either package
+        raise ValueError(problem) from None
 
 
 def roles(records: Sequence[Record]) -> Roles:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidInput
+from ..frames import check_rows
 from .contract import Format, Found, Measure, Record, Roles, Source, labels_of, member, numbers, text, varying
 
 #: Modes in which more is better; in all others it is a time.
@@ -48,6 +49,7 @@ def read(source: Source) -> Found:
                     if fork < len(forks) and run < len(forks[fork])
                 }
                 records.append(Record(labels, values, process=str(fork)))
+        check_rows(len(records), str(source), "iterations")
     if len(modes) > 1:
         raise InvalidInput(f"{source} must have one mode, got {', '.join(sorted(modes))}: they cannot be compared")
     return Found(records, measures, assumed=["warm-up as long enough"], interleaved=False)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..frames import text_of
 from .contract import Format, Found, Measure, Record, Roles, Source, labels_of, varying
-from .files import rows_of
+from .files import csv_rows, rows_of
 
 TABLES = {"runs", "latest_metrics", "params", "experiments"}
 #: Parameters that say on which draw a setting was tried; they are no part of it.
@@ -46,7 +43,7 @@ def number_in(value: Any) -> float | None:
 
 
 def _of_csv(source: Source) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
-    rows = list(csv.DictReader(io.StringIO(text_of(source.path, "CSV"))))
+    rows = [row for _, row in csv_rows(source)]
     rows.sort(key=lambda row: row.get("start_time") or "")
     return [(row.get("status") or FINISHED, _under(row, "params."), _under(row, "metrics.")) for row in rows]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidInput
-from ..frames import text_of
 from .contract import Format, Found, Measure, Record, Roles, Source, labels_of, text, varying
-from .files import json_of, rows_of
+from .files import csv_rows, json_of, rows_of
 from .mlflow import SEEDS, number_in
 
 TABLES = {"studies", "trials", "trial_values", "version_info"}
@@ -49,7 +46,7 @@ Trials = tuple[list[tuple[str, dict[str, str], dict[str, Any]]], list[str], dict
 
 
 def _of_csv(source: Source) -> Trials:
-    rows = list(csv.DictReader(io.StringIO(text_of(source.path, "CSV"))))
+    rows = [row for _, row in csv_rows(source)]
     names = {
         name: name.removeprefix("values_") for name in source.value if name == "value" or name.startswith("values_")
     }

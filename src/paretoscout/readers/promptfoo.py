@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidInput
+from ..frames import check_rows
 from .contract import Format, Found, Measure, Record, Roles, Source, finite, labels_of, member, text, varying
 
 #: `failureReason` of an answer that never came; 1: an assertion failed.
@@ -33,6 +34,7 @@ def read(source: Source) -> Found:
         rows = member(results, "results", list, f"results of {source}")
     else:
         rows = source.value if source.kind == "lines" else [source.value]
+    check_rows(len(rows), str(source), "results")
     records, cached, named = [], 0, dict[str, None]()
     for place, row in enumerate(rows):
         where = f"result {place} of {source}"

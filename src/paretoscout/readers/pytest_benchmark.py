@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InvalidInput
+from ..frames import check_rows
 from .contract import Format, Found, Measure, Record, Roles, Source, finite, labels_of, member, numbers, text, varying
 
 
@@ -38,6 +39,7 @@ def read(source: Source) -> Found:
         once |= dict.fromkeys(beside)
         for seconds in numbers(stats["data"], f"'data' of {where}"):
             records.append(Record(labels, {"time": 1e6 * seconds, **beside}))
+        check_rows(len(records), str(source), "rounds")
     measures |= {name: Measure(None, usual=False) for name in once}
     left_out = [
         f"{name}: one number for a test, not one for a round; where it is certain, say -m {name}:min --exact {name}"

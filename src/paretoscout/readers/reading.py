@@ -7,18 +7,32 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .. import checks
 from ..errors import InvalidInput, ParetoscoutError, UnknownName
-from ..frames import CSVTable, read_csv
+from ..frames import CSVTable, check_rows, read_csv
 from ..guarantee import difference
 from ..kernels.evidence import FEW_VALUES
 from ..shown import counted, heading, line
 from ..statement import Metric
 from ..verdicts import VerdictTable
 from . import rows as timed
-from .contract import SECONDS, Format, Found, Measure, Record, Roles, Source, counted_failures, labels_of, varying
+from .contract import (
+    SECONDS,
+    Format,
+    Found,
+    Measure,
+    Record,
+    Roles,
+    Source,
+    check_found,
+    counted_failures,
+    labels_of,
+    varying,
+)
 from .files import opened
 from .formats import format_of
 
@@ -141,19 +155,27 @@ class Measurements:
     sources: tuple[str, ...]
     found: tuple[Found, ...]
 
-    @property
+    @cached_property
     def records(self) -> list[Record]:
         """All measurements of all files."""
         return [record for found in self.found for record in found.records]
 
-    @property
+    @cached_property
+    def values(self) -> dict[str, list[float]]:
+        """The numbers of each metric."""
+        values: dict[str, list[float]] = {}
+        for record in self.records:
+            for name, number in record.values.items():
+                values.setdefault(name, []).append(number)
+        return values
+
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         """What is known of all metrics that have numbers."""
-        there = {name for record in self.records for name in record.values}
         known: dict[str, Measure] = {}
         for found in self.found:
             known = {**found.measures, **known}
-        return {name: measure for name, measure in known.items() if name in there}
+        return {name: measure for name, measure in known.items() if name in self.values}
 
     @property
     def where(self) -> str:
@@ -163,14 +185,18 @@ class Measurements:
     def usual_metrics(self, roles: Roles | None = None) -> tuple[list[Metric], list[str]]:
         """Return the metrics that are taken unless told otherwise, and why others are not."""
         chosen, why, more = [], list[str](), list[str]()
-        of = [(option, record.values) for option, record in self._named(roles)] if roles else None
+        measured, having = set[str](), dict[str, set[str]]()
+        for option, record in self._named(roles) if roles else []:
+            for name in record.values:
+                measured.add(option)
+                having.setdefault(name, set()).add(option)
         for name, measure in self.measures.items():
-            values = [record.values[name] for record in self.records if name in record.values]
+            values = self.values[name]
             if not measure.usual or measure.direction is None:
                 more.append(f"{name}{':min' if measure.direction is None else ''}")
             elif min(values) == max(values) and len(self.measures) > 1:
                 why.append(f"{name}: it is {values[0]:g} in all rows")
-            elif of and {option for option, own in of if name in own} < {option for option, own in of if own}:
+            elif having.get(name, measured) < measured:
                 why.append(f"{name}: some options have none")
             else:
                 chosen.append(self.metric(name))
@@ -188,7 +214,7 @@ class Measurements:
             raise InvalidInput(
                 f"{self.where} does not say whether {name} should be small or large: say -m {name}:min or -m {name}:max"
             )
-        values = [record.values[name] for record in self.records if name in record.values]
+        values = self.values[name]
         above = min(values) > 0.0
         eps = measure.eps if above or not isinstance(measure.eps, str) else None
         bounds = measure.bounds if len(set(values)) <= FEW_VALUES else None
@@ -211,6 +237,11 @@ class Measurements:
         names = usual.option if option is None else told("--arm", option)
         if not names:
             vary = varying(records, labels)
+            if not vary:
+                raise InvalidInput(
+                    f"{self.where} must have at least two options, but nothing in it differs: one option has nothing "
+                    "to be compared with. Name the files of all options"
+                )
             raise InvalidInput(
                 f"{self.where} has several things that differ ({', '.join(vary)}): say which name the option (--arm "
                 f"{vary[0]}), the others say on what it was measured; several names have commas between them"
@@ -319,6 +350,7 @@ class _Taking:
             gone = [name for name in total if failed[name] == total[name] and not asked <= {"success"}]
             for name in gone:
                 self.notes.append(f"{name} failed always, so it is no option")
+        checks.at_most(f"options of {given.where}", checks.MOST_OPTIONS, len(total), "compare fewer at a time")
         if not self.runs:
             raise InvalidInput(f"{given.where} must have measurements that did not fail, got none")
         if len(there := dict.fromkeys(run.option for run in self.runs)) < 2:
@@ -485,9 +517,9 @@ class _Taking:
         for run in runs:
             on.setdefault(run.on, set()).add((run.option, run.session))
         all_of_them = {(run.option, run.session) for run in runs}
-        for name in [name for name, own in on.items() if own != all_of_them]:
-            self.left_out.append(f"{name}: not all options were measured on it")
-        kept = [run for run in runs if on[run.on] == all_of_them]
+        lacking = {name for name, own in on.items() if own != all_of_them}
+        self.left_out += [f"{name}: not all options were measured on it" for name in on if name in lacking]
+        kept = [run for run in runs if run.on not in lacking]
         if not kept:
             raise InvalidInput(
                 f"{self.given.where} must have something on which all options were measured, got none: say what names "
@@ -583,7 +615,14 @@ def find(paths: Sequence[str | Path], option: str | None = None) -> Measurements
     form = forms[0]
     if form is None or form.read is None:
         raise InvalidInput(f"{sources[0]} is of {form.name if form else 'nobody'}: {form.refused if form else ''}")
-    found = [_read_by(form, source) for source in sources]
+    found = list[Found]()
+    for source in sources:
+        found.append(_read_by(form, source))
+        check_rows(
+            sum(len(each.records) for each in found),
+            str(paths[0]) if len(paths) == 1 else f"these {len(paths)} files",
+            form.called,
+        )
     for source, each in zip(sources, found, strict=True):
         if not each.records:
             raise InvalidInput(f"{source} must hold measurements, got none ({form.name})")
@@ -596,11 +635,13 @@ def find(paths: Sequence[str | Path], option: str | None = None) -> Measurements
 def _read_by(form: Format, source: Source) -> Found:
     """Read a file by its format; what is not as the tool writes it is refused."""
     try:
-        return form.read(source)  # type: ignore[misc]
+        found: Found = form.read(source)  # type: ignore[misc]
+        check_found(found, str(source))
+        return found
     except ParetoscoutError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
-        what = f"{type(problem).__name__}: {problem}"
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+        what = f"{type(problem).__name__}: {checks.got(str(problem))}"
         raise InvalidInput(f"{source} must be as {form.name} writes it, but something in it is not: {what}") from None
 
 

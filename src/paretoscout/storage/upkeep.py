@@ -213,6 +213,7 @@ def restore(storage: SQLStorage, file: Path, check_spec: Callable[[str, str], ob
     """Put back what a copy holds: all studies of the storage are replaced, in one moment, by those of the copy."""
     if not file.exists():
         raise InvalidInput(f"file of a backup must be there, got {str(file)!r}")
+    _check_tables(file)
     copy = SQLStorage(file_url(str(file)).set(query={"mode": "ro"}))
     try:
         damaged = damages(copy, check_spec)
@@ -225,6 +226,24 @@ def restore(storage: SQLStorage, file: Path, check_spec: Callable[[str, str], ob
             _copy(source, target)
     finally:
         copy.close()
+
+
+def _check_tables(file: Path) -> None:
+    """Refuse a file whose tables compute what they hold: a view, or a column, may have no end."""
+    if not file.is_file():
+        raise InvalidInput(f"file of a backup must be a regular file, got {str(file)!r}")
+    ours = [table.name for table in studies.metadata.sorted_tables]
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            for name, kind, sql in connection.execute("SELECT lower(name), type, sql FROM sqlite_master").fetchall():
+                if name not in ours:
+                    continue
+                plain = kind == "table" and not str(sql).upper().startswith("CREATE VIRTUAL")
+                columns = connection.execute("SELECT hidden FROM pragma_table_xinfo(?)", (name,)) if plain else []
+                if not plain or any(hidden for (hidden,) in columns):
+                    raise UnreadableFile(f"{file} is no backup, and was not restored: {name} must be a plain table")
+    except sqlite3.Error:
+        pass  # the storage says what is wrong
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks
-from ..errors import InvalidInput, MissingExtra, UnknownName
-from ..frames import READERS, names_in, read_csv
+from ..errors import InvalidInput, UnknownName
+from ..frames import READERS, names_in, read_csv, read_yaml
 from ..statement import Metric
 from ..written import algorithm, give_up, goal, knows_all, seconds
 
@@ -41,7 +41,7 @@ METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale", "ratio", 
 
 def read(path: Path) -> dict[str, Any]:
     """Return the settings of `Study` that a YAML file holds, and perhaps its name."""
-    return settings_of(_loaded(path), f"{path}", path.parent)
+    return settings_of(read_yaml(path, "a study"), f"{path}", path.parent)
 
 
 def settings_of(described: Any, where: str, folder: Path | None = None) -> dict[str, Any]:
@@ -78,23 +78,6 @@ def _file(name: str, what: str, folder: Path | None) -> Path:
     if folder is None:
         raise InvalidInput(f"{what} must be a list, got {checks.got(name)}")
     return folder / name
-
-
-def _loaded(path: Path) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtra("a study in a YAML file", "yaml") from None
-    try:
-        return checks.not_nested(f"{path}", yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InvalidInput(f"no such file: {path}") from None
-    except RecursionError:
-        raise InvalidInput(f"{path} must be nested at most {checks.DEEPEST} deep, got more") from None
-    except InvalidInput:
-        raise
-    except (OSError, ValueError, yaml.YAMLError) as problem:
-        raise InvalidInput(f"{path} must be a YAML file, but: {' '.join(str(problem).split())}") from None
 
 
 def _mapping(given: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:

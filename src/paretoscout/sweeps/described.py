@@ -7,8 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from .. import checks, problems
-from ..errors import InvalidInput, MissingExtra, UnknownName
+from .. import problems
+from ..errors import InvalidInput, UnknownName
+from ..frames import read_yaml
 from ..problem import Problem
 from ..statement import Metric
 
@@ -19,18 +20,7 @@ PROBLEM_KEYS = ("name", "load", "sigma", "csv", "arm", "metrics", "block")
 
 def read(path: Path) -> dict[str, Any]:
     """Return what `sweep` takes, as a YAML file describes it; files that it names lie beside it."""
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtra("a sweep in a YAML file", "yaml") from None
-    try:
-        given = checks.not_nested(f"{path}", yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InvalidInput(f"no such file: {path}") from None
-    except InvalidInput:
-        raise
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as problem:
-        raise InvalidInput(f"{path} must be a YAML file, but: {' '.join(str(problem).split())}") from None
+    given = read_yaml(path, "a sweep")
     described = _keys(given, f"{path}", KEYS)
     for key in ("problems", "algorithms"):
         if not described.get(key):
