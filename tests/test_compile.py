@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pickle
 import re
@@ -16,7 +17,7 @@ from conftest import PATIENCE
 
 import paretoscout as ps
 from paretoscout.kernels import compile as compiler
-from paretoscout.kernels import uncompiled
+from paretoscout.kernels import internals, uncompiled
 
 PACKAGE = Path(compiler.__file__).parent.parent
 
@@ -43,8 +44,9 @@ def copied_kernels(tmp_path: Path) -> Path:
     folder = tmp_path / "toy" / "kernels"
     folder.mkdir(parents=True)
     (tmp_path / "toy" / "__init__.py").touch()
+    (tmp_path / "toy" / "laws.py").touch()
     (folder / "__init__.py").touch()
-    for name in ("compile.py", "drafts.py", "uncompiled.py"):
+    for name in ("compile.py", "drafts.py", "internals.py", "uncompiled.py"):
         (folder / name).write_text((PACKAGE / "kernels" / name).read_text())
     (folder / "helper.py").write_text("from .compile import kernel\n@kernel\ndef helper(x):\n    return x + 1\n")
     (folder / "caller.py").write_text(
@@ -313,7 +315,7 @@ def test_compiled_and_uncompiled_runs_agree_bit_for_bit(tmp_path: Path) -> None:
 
 FIRST_RUNS = """
     import hashlib, sys, numpy as np, paretoscout as ps
-    from paretoscout.kernels import uncompiled
+    from paretoscout.kernels import internals, uncompiled
     from paretoscout.simulation.watch import watch
     may_wait, calls = uncompiled.Kernel._may_wait, {{}}
     def so_many_times(kernel, arguments):
@@ -404,3 +406,115 @@ def test_ctrl_c_does_not_tear_what_runs_uncompiled(copied_kernels: Path) -> None
             print(values.sum())
         """
     assert run(call, copied_kernels, PARETOSCOUT_COMPILE="") == "1000.0"
+
+
+#: Takes away one name of numba after the other, and imports the package anew each time.
+REMOVED = """
+import importlib, sys, types
+import numba
+from paretoscout.kernels import internals
+
+def fresh():
+    for name in [name for name in sys.modules if name.partition(".")[0] == "paretoscout"]:
+        del sys.modules[name]
+
+def functions():
+    found = {}
+    for module in [module for name, module in sys.modules.items() if name.startswith("numba.core.")]:
+        for value in list(vars(module).values()):
+            for each in list(vars(value).values()) if isinstance(value, type) else [value]:
+                each = getattr(each, "fget", None) or getattr(each, "__func__", None) or each
+                if isinstance(each, types.FunctionType) and str(each.__module__).startswith("numba"):
+                    found[id(each)] = each
+    return list(found.values())
+
+FUNCTIONS = functions()
+MODULES = [module for name, module in sys.modules.items() if name.partition(".")[0] == "numba"]
+
+def with_other_name(code, name):
+    names = tuple("not_" + each if each == name else each for each in code.co_names)
+    parts = tuple(with_other_name(part, name) if hasattr(part, "co_names") else part for part in code.co_consts)
+    return code.replace(co_names=names, co_consts=parts)
+
+def renamed(places, name):
+    # as a newer numba may do: modules or classes have something under another name, everywhere; return how to undo that
+    undo = []
+    for each in places:
+        if name in vars(each):
+            value = vars(each)[name]
+            delattr(each, name)
+            setattr(each, "not_" + name, value)
+            undo.append(lambda each=each, value=value: (delattr(each, "not_" + name), setattr(each, name, value)))
+    for part in FUNCTIONS:
+        code = part.__code__
+        part.__code__ = with_other_name(code, name)
+        undo.append(lambda part=part, code=code: setattr(part, "__code__", code))
+    return lambda: [step() for step in undo]
+
+def check(name):
+    fresh()
+    internals = importlib.import_module("paretoscout.kernels.internals")
+    assert internals.missing(), name
+    # all algorithms where a name is missing; where an attribute is, the decorator: it takes a tenth of the time
+    importlib.import_module("paretoscout.algorithms" if "." not in name else "paretoscout.kernels.algebra")
+    compiler = importlib.import_module("paretoscout.kernels.compile")
+    assert compiler.PLAIN, name
+
+count = 0
+for module, names in internals.USED.items():
+    module = importlib.import_module(module)
+    for name, parts in names.items():
+        value = getattr(module, name)
+        undo = renamed([each for each in MODULES if vars(each).get(name) is value], name)
+        check(name)
+        undo()
+        count += 1
+        for part in parts:
+            undo = renamed([each for each in value.__mro__ if each.__module__.startswith("numba")], part)
+            check(name + "." + part)
+            undo()
+            count += 1
+fresh()
+assert not importlib.import_module("paretoscout.kernels.compile").PLAIN, "everything is back"
+print(count)
+"""
+
+
+def test_every_name_of_numba_that_is_used_may_be_missing() -> None:
+    assert int(run(REMOVED, PACKAGE.parent)) == sum(
+        1 + len(parts) for names in internals.USED.values() for parts in names.values()
+    )
+
+
+def test_the_list_of_names_is_complete() -> None:
+    """What is imported from inside numba, by any file."""
+    imported = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (
+                isinstance(node, ast.ImportFrom)
+                and str(node.module).startswith("numba.")
+                and node.module != "numba.extending"
+            ):
+                imported |= {(node.module, alias.name) for alias in node.names}
+    assert imported <= {(module, name) for module, names in internals.USED.items() for name in names}
+
+
+#: One name is missing from the first import on, and kernels of several files run by plain njit.
+PLAINLY = """
+import numba.core.registry as registry
+Dispatcher, registry.CPUDispatcher = registry.CPUDispatcher, None
+del registry.CPUDispatcher
+from paretoscout.kernels import compile
+assert compile.PLAIN
+from toy.kernels.caller import caller
+print(caller(1), type(caller) is Dispatcher)
+"""
+
+
+def test_plain_kernels_run_and_notice_a_changed_helper(copied_kernels: Path) -> None:
+    code = PLAINLY.replace("paretoscout.kernels", "toy.kernels")
+    assert run(code, copied_kernels) == "2 True"
+    helper = copied_kernels / "toy" / "kernels" / "helper.py"
+    helper.write_text(helper.read_text().replace("x + 1", "x + 7"))
+    assert run(code, copied_kernels) == "8 True"

@@ -14,22 +14,33 @@ Five facts about numba shaped this file; each has a test in `tests/test_compile.
 * A cache folder that cannot be written fails at import. Then kernels are compiled in each process.
 
 How kernels that call others are compiled is in `drafts.py`; until when they are not compiled is in `uncompiled.py`.
+Where numba lacks a name that these rest on (`internals.py`), kernels are compiled by plain `njit`, in a cache folder of
+their own for each state of the sources.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from .drafts import DraftCache, Drafting, Whole
+from . import internals
 from .uncompiled import PACKAGE, Kernel
+
+#: Whether this version of numba has all that faster compiling rests on.
+PLAIN = bool(internals.missing())
+if TYPE_CHECKING or not PLAIN:
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+    from .drafts import DraftCache, Drafting, Whole
+else:
+    IndexDataCacheFile = object
 
 config: Any = numba.config  # its attributes are made at run time
 
@@ -48,7 +59,9 @@ NOT_INLINED: dict[str, Any] = {"forceinline": False}
 INLINED: dict[str, Any] = {"forceinline": True}
 NO_COUNTING: dict[str, Any] = {"_nrt": False}
 #: How to compile what only kernels call.
-DRAFT: Any = {**FLAGS, "no_cpython_wrapper": True, "pipeline_class": Drafting}
+DRAFT: Any = FLAGS if PLAIN else {**FLAGS, "no_cpython_wrapper": True, "pipeline_class": Drafting}
+#: What every version of numba knows of these.
+PLAIN_FLAGS: dict[str, Any] = {name: FLAGS[name] for name in ("nogil", "error_model", "fastmath")}
 
 
 def kernel(function: F) -> F:
@@ -99,6 +112,8 @@ def _compile(function: F, extra: dict[str, Any]) -> F:
 
 def _in_two(function: F, extra: dict[str, Any], cached: bool) -> F:
     """Compile a function whole for Python, when it is called; kernels that call it take its draft."""
+    if PLAIN:
+        return _plainly(function, cached)
     whole = numba.njit(pipeline_class=Whole, **FLAGS, **extra)(function)
     whole.__class__ = Kernel
     draft = numba.njit(**DRAFT, **extra)(function)
@@ -112,6 +127,20 @@ def _in_two(function: F, extra: dict[str, Any], cached: bool) -> F:
             if "locator" not in str(problem):
                 raise
     return cast(F, whole)
+
+
+def _plainly(function: F, cached: bool) -> F:
+    """Compile a function as numba does by itself. Its own cache misses changes of helpers in other files."""
+    if not cached:
+        return cast(F, numba.njit(**PLAIN_FLAGS)(function))
+    before = config.CACHE_DIR
+    config.CACHE_DIR = os.path.join(before or str(Path(__file__).parent / "__pycache__"), sources_digest()[:16])
+    try:
+        return cast(F, numba.njit(cache=True, **PLAIN_FLAGS)(function))
+    except (RuntimeError, OSError):  # no folder that can be written
+        return cast(F, numba.njit(**PLAIN_FLAGS)(function))
+    finally:
+        config.CACHE_DIR = before
 
 
 def _cache(cache: Any, kind: str) -> Any:

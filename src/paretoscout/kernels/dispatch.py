@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.errors import TypingError
+from numba import TypingError
 from numba.extending import overload
 
 from .arrays import BoolArray, FloatArray, IntArray

@@ -18,7 +18,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.registry import CPUDispatcher
+
+from .internals import missing
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -57,7 +58,9 @@ def expect(n_arms: int) -> None:
         _everywhere["compiled"] = True
 
 
-Dispatcher: Any = CPUDispatcher  # not typed
+Dispatcher: Any = object
+if not missing():
+    from numba.core.registry import CPUDispatcher as Dispatcher
 
 
 class Kernel(Dispatcher):  # type: ignore[misc]
