@@ -284,7 +284,7 @@ OUTSIDE = {
     "practical": {"numpy", "scipy"},
     "problems": {"numpy", "pooch"},
     "reproduce": {"PIL", "matplotlib", "numba", "numpy", "scipy"},
-    "service": {"fastapi", "prometheus_client", "pydantic", "sqlalchemy", "starlette", "uvicorn"},
+    "service": {"fastapi", "prometheus_client", "pydantic", "sqlalchemy", "starlette", "anyio", "uvicorn"},
     "client": {"httpx2"},
     "pytest_plugin": {"pytest"},
     "readers": {"numpy", "zstandard"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ..errors import InvalidInput, MissingExtra
+from ..errors import InvalidInput, MissingExtra, StorageUnavailable
 from ..shown import line
 from .conventions import seconds
 from .options import JSON_HELP, storage_option
@@ -70,25 +71,39 @@ def serve(
             raise InvalidInput("--demo must stand without --https and --name-of-server: it has no tokens")
         _serve_demo(settings, context.get_parameter_source("storage") is ParameterSource.COMMANDLINE)
         return
-    tokens = _tokens(storage)  # refused now, if nothing can be kept there
-    valid = tokens.valid_ids()
-    if not settings.loopback and not valid:
+    from ..service.telemetry import say
+    from ..storage.sql import is_away
+
+    tokens = _tokens(storage, later=True)
+    try:
+        any_token, valid = tokens.any(), tokens.valid_ids()  # refused now, if nothing can be kept there
+    except StorageUnavailable as problem:
+        if not is_away(problem):
+            raise
+        say(f"{problem}. Until it can be reached, which is tried every 2 s, /readyz answers with 503", warning=True)
+        any_token, valid = True, None
+    if not settings.loopback and valid is not None and not valid:
         raise InvalidInput(
             f"--host must be 127.0.0.1 while no token is valid, got {host}. Make one: "
             "paretoscout token create --scope admin"
         )
-    if not valid and (tokens.any() or not settings.alone):
-        click.echo(
-            "no token is valid, and every request needs one. Make one: paretoscout token create --scope admin", err=True
+    if valid is not None and not valid and (any_token or not settings.alone):
+        say("no token is valid, and every request needs one. Make one: paretoscout token create --scope admin", True)
+    if not settings.loopback and not https:
+        say(
+            f"tokens and outcomes travel in clear text to and from {host}: put a proxy that speaks HTTPS in front, "
+            "and say --https",
+            warning=True,
         )
     shown = tokens.storage.shown  # without the password
-    run(settings, lambda address: click.echo(f"serving {line(shown)} at {address}  (Ctrl-C ends it)", err=True))
+    run(settings, lambda address: say(f"serving {line(shown)} at {address}  (Ctrl-C ends it)"))
 
 
 def _serve_demo(settings: ServerSettings, storage_named: bool) -> None:
     """Serve example studies, in a storage of their own: a demo never writes into somebody's studies."""
     from ..service.demo import demo
     from ..service.start import serve as run
+    from ..service.telemetry import say
 
     if storage_named:
         raise InvalidInput("--demo must stand without --storage: a demo has its own, which is deleted at the end")
@@ -99,9 +114,8 @@ def _serve_demo(settings: ServerSettings, storage_named: bool) -> None:
     with demo() as place:
         run(
             replace(settings, storage=place),
-            lambda address: click.echo(
-                f"serving three example studies at {address}  (open it in a browser; Ctrl-C ends it, nothing is kept)",
-                err=True,
+            lambda address: say(
+                f"serving three example studies at {address}  (open it in a browser; Ctrl-C ends it, nothing is kept)"
             ),
         )
 
@@ -121,9 +135,10 @@ def token() -> None:
 @token.command()
 @click.option(
     "--scope",
-    type=click.Choice(["read", "tell", "write", "admin"]),
+    type=click.Choice(["metrics", "read", "tell", "write", "admin"]),
     required=True,
-    help="read: look; tell: also ask and tell own trials; write: also make studies, tell all; admin: also delete.",
+    help="metrics: only /metrics; read: look; "
+    "tell: also ask and tell own trials; write: also make studies, tell all; admin: also delete.",
 )
 @click.option("--study", metavar="NAME", help="Only for this one. [default: for all]")
 @click.option("--expires", metavar="TIME", help="Ends after that time, e.g. 30d. [default: never]")
@@ -131,7 +146,8 @@ def token() -> None:
 @storage_option
 def create(scope: str, study: str | None, expires: str | None, note: str, storage: str) -> None:
     """Make a token. It is shown this once: only what it is checked against is kept."""
-    text = _tokens(storage).create(scope, study, None if expires is None else seconds("--expires", expires), note)
+    ends = None if expires is None else seconds("--expires", expires)
+    text = _tokens(storage).create(scope, study, ends, note, _user())
     click.echo(text)
 
 
@@ -167,16 +183,28 @@ def _day(at: float) -> str:
 @storage_option
 def revoke(name: str, storage: str) -> None:
     """Let a token be of no use from now on; NAME is what `token list` shows first."""
-    _tokens(storage).revoke(name)
+    _tokens(storage).revoke(name, _user())
     click.echo(line(f"revoked: {name}"))
 
 
-def _tokens(storage: str) -> Tokens:
+def _user() -> str:
+    """Return who calls, for the log of the server."""
+    import getpass
+    import platform
+
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # the system has no name for them
+        name = f"user {os.getuid()}"
+    return line(f"{name}@{platform.node()}")
+
+
+def _tokens(storage: str, later: bool = False) -> Tokens:
     from ..service.tokens import Tokens
     from ..storage import storage_of
     from ..storage.sql import SQLStorage
 
-    place = storage_of(storage)
+    place = storage_of(storage, later=later)
     if not isinstance(place, SQLStorage):
         raise InvalidInput("--storage must be a file or a database: what is in memory is gone when the command ends")
     return Tokens(place)

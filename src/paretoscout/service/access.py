@@ -6,6 +6,7 @@ import hmac
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -50,6 +51,9 @@ class Who:
 
 class Access:
     """Finds out who calls."""
+
+    #: Is called for each wrong token.
+    on_failure: Callable[[], object] = staticmethod(lambda: None)
 
     def __init__(self, settings: ServerSettings, tokens: Tokens) -> None:
         self.settings, self.tokens, self.workers = settings, tokens, Workers(tokens, settings.limits.workers)
@@ -157,6 +161,7 @@ class Access:
 
     def _note_failure(self, request: Request) -> None:
         """Count a wrong token. Right ones always get in: nobody can lock others out."""
+        self.on_failure()
         address, now = request.client.host if request.client else "", time.monotonic()
         with self._lock:
             times = self._failures.setdefault(address, deque())

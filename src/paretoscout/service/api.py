@@ -24,6 +24,7 @@ from .access import Who
 from .problems import Refused
 from .service import Service
 from .studies import Key
+from .telemetry import logger
 
 #: Every route may answer by a problem.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -75,6 +76,7 @@ StudyName = Annotated[
     str, Path(max_length=500, pattern=r"^[^\x00-\x1f]+$", description="name of the study", examples=["models"])
 ]
 Called = Annotated[Service, Depends(service_of)]
+Watcher = Annotated[Who, Depends(needs("metrics"))]
 Reader = Annotated[Who, Depends(needs("read"))]
 Teller = Annotated[Who, Depends(needs("tell"))]
 Writer = Annotated[Who, Depends(needs("write"))]
@@ -172,10 +174,12 @@ def settings(service: Called, who: Reader, name: StudyName) -> bodies.SettingsOu
 
 
 @router.delete("/studies/{name}", status_code=204, summary="Delete a study and all its measurements")
-def delete_study(service: Called, who: Admin, name: StudyName) -> Response:
+def delete_study(request: Request, service: Called, who: Admin, name: StudyName) -> Response:
     """Delete a study. Its measurements are gone then: export them first."""
     service.storage.delete(name)
     service.studies.forget(name)
+    facts = {"request": request.state.request_id, "who": who.token or "local", "worker": who.worker, "study": name}
+    logger().info("study deleted", extra={"facts": facts})
     return Response(status_code=204)
 
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -20,7 +21,7 @@ from starlette.exceptions import HTTPException
 from .. import __version__
 from ..errors import ParetoscoutError, UnknownName
 from ..study import schema
-from . import api, bodies, live, problems, telemetry
+from . import api, bodies, live, problems, telemetry, watch
 from .doors import Doors
 from .pages import add_pages, for_people, page_of_problem
 from .problems import Refused, of_error, of_validation, problem
@@ -30,6 +31,8 @@ from .warm import warm_up
 
 #: Where the processes of a server find what it was told.
 VARIABLE = "PARETOSCOUT_SERVER"
+#: A process that was told to end is gone after so many seconds.
+END_SECONDS = 18.0
 ABOUT = """Studies of a team: ask which option to measure next, tell outcomes, and see which options are proven to be
 Pareto-optimal, with a stated probability of being right.
 
@@ -40,6 +43,8 @@ key, is done once and gets the same answer. Errors are `application/problem+json
 
 def make_app(settings: ServerSettings | None = None) -> FastAPI:
     """Return the application; without settings, by those in the environment."""
+    if settings is None:
+        telemetry.log_all()
     told = settings or ServerSettings.of_text(os.environ[VARIABLE])
     service = Service(told)
 
@@ -52,7 +57,10 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
             threading.Thread(target=warm_up, args=(service.ready,), daemon=True, name="warm-up").start()
         else:
             service.ready.set()
+        limiter = current_default_thread_limiter()
+        over = watch.begin(service, lambda: limiter.borrowed_tokens)
         yield
+        over.set()
         service.live.close()
         service.storage.close()
 
@@ -84,11 +92,19 @@ def _let_readers_go(service: Service, loop: asyncio.AbstractEventLoop) -> None:
         before = signal.getsignal(number)
 
         def end(signum: int, frame: Any, before: Any = before) -> None:
+            _end_at_last()
             loop.call_soon_threadsafe(service.live.close)
             if callable(before):
                 before(signum, frame)
 
         signal.signal(number, end)
+
+
+def _end_at_last() -> None:
+    """End this process in time, whatever its threads compute: what was acknowledged is kept."""
+    last = threading.Timer(END_SECONDS, os._exit, (0,))
+    last.daemon = True
+    last.start()
 
 
 def _end_with_parent() -> None:
@@ -138,10 +154,10 @@ def _add_health(app: FastAPI, service: Service) -> None:
 
     @app.get("/readyz", summary="Whether the server is ready", responses=api.PROBLEMS)
     def readyz() -> bodies.HealthOut:
-        """Ready: everything is compiled, and the storage answers."""
+        """Ready: everything is compiled, and the storage can be written."""
         if not service.ready.is_set():
             raise Refused(problems.NOT_READY, "Everything is being compiled.")
-        service.storage.names()
+        service.storage.probe()
         return bodies.HealthOut(status="ok", version=__version__)
 
     @app.get(
@@ -150,8 +166,8 @@ def _add_health(app: FastAPI, service: Service) -> None:
         response_class=Response,
         responses={200: {"description": "Prometheus text", "content": {"text/plain": {}}}, **api.PROBLEMS},
     )
-    def metrics(who: api.Reader) -> Response:
-        """Requests, latency, waiting for locks, studies, open trials."""
+    def metrics(who: api.Watcher) -> Response:
+        """Requests, latency, waiting for locks, studies, open trials, memory, CPU, threads, wrong tokens."""
         return Response(service.metrics(), media_type=telemetry.MEDIA_TYPE)
 
 

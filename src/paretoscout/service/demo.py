@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import random
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 from ..errors import ParetoscoutError
 from ..study import Study
 from ..study.described import settings_of
+from .folders import disposable
 from .telemetry import logger
 
 #: Makes up the outcome of an option on a block, which is None where there are none.
@@ -232,7 +232,7 @@ def demo(pace: float = 1.0) -> Iterator[str]:
 
     pace: how many times as fast as people can watch.
     """
-    with tempfile.TemporaryDirectory(prefix="paretoscout-demo-", ignore_cleanup_errors=True) as folder:
+    with disposable("paretoscout-demo-") as folder:
         place = str(Path(folder, "demo.db"))
         stop, threads = threading.Event(), []
         for example in EXAMPLES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from typing import Any
@@ -26,6 +27,16 @@ HEADERS = {
 }
 
 
+#: Numbers of requests that a proxy or a caller may give.
+NUMBER = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+def _number_of(scope: Scope) -> str:
+    """Return the number of a request: that in its X-Request-ID, or a new one."""
+    given = [text for name, text in scope["headers"] if name == b"x-request-id"]
+    return given[0].decode() if len(given) == 1 and NUMBER.fullmatch(given[0]) else secrets.token_hex(8)
+
+
 class Doors:
     """The outermost part of the application: nothing gets past it unseen, too large or too slow."""
 
@@ -37,7 +48,7 @@ class Doors:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        number, began = secrets.token_hex(8), time.perf_counter()
+        number, began = _number_of(scope), time.perf_counter()
         scope.setdefault("state", {})["request_id"] = number
         answered: dict[str, Any] = {"status": 0, "whole": False}
         head = scope["method"] == "HEAD"  # answered as GET is, without the body

@@ -19,7 +19,7 @@ class Service:
     """Storage, tokens, open studies and numbers of one process."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        storage = storage_of(settings.storage)
+        storage = storage_of(settings.storage, later=True)
         if not isinstance(storage, SQLStorage):
             raise InvalidInput("storage of a server must be a file or a database, got 'memory'")
         self.settings, self.storage = settings, storage
@@ -27,6 +27,7 @@ class Service:
         storage.on_wait = self.telemetry.lock_waits.observe
         self.tokens = Tokens(storage)
         self.access = Access(settings, self.tokens)
+        self.access.on_failure = self.telemetry.wrong_tokens.inc
         self.studies = OpenStudies(storage, self.access, settings.memory, settings.limits.open_trials)
         self.live = Live(storage, settings.limits.streams)
         self.ready = threading.Event()

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +14,13 @@ from uvicorn.supervisors import Multiprocess
 
 from ..errors import InvalidInput
 from .app import VARIABLE
+from .folders import disposable
 from .settings import ServerSettings
+from .telemetry import log_all
 
 APPLICATION = "paretoscout.service.app:make_app"
 #: What was acknowledged is finished within so many seconds when the server is told to end.
-GRACE_SECONDS = 20
+GRACE_SECONDS = 15
 #: A process that does not answer the first one for so long is stuck, and replaced. To load everything takes a while, on
 #: a slow or busy machine much longer than the 5 seconds that are usual: it would be replaced for ever.
 HEALTHY_SECONDS = 120
@@ -28,6 +29,7 @@ HEALTHY_SECONDS = 120
 def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
     """Serve until told to end. started: is told the address, once it can be reached."""
     os.environ[VARIABLE] = settings.text()
+    log_all()
     how: dict[str, Any] = {
         "factory": True,
         "host": settings.host,
@@ -48,7 +50,7 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         uvicorn.Server(uvicorn.Config(APPLICATION, port=port, **how)).run(sockets=[bound])
         return
-    with tempfile.TemporaryDirectory(prefix="paretoscout-metrics-") as folder:
+    with disposable("paretoscout-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # they count together
         Multiprocess(uvicorn.Config(APPLICATION, port=port, workers=settings.workers, **how), [bound]).run()
 

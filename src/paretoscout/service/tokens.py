@@ -21,7 +21,7 @@ from ..storage.schema import tokens, workers
 from ..storage.sql import SQLStorage
 
 #: What a token allows; each allows what those before it do.
-SCOPES = ("read", "tell", "write", "admin")
+SCOPES = ("metrics", "read", "tell", "write", "admin")
 FORM = re.compile(r"ps_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 LONGEST_NOTE = 200
 #: When a worker was last seen is written down at most so often. One that was not seen for longer is forgotten.
@@ -44,6 +44,8 @@ class Token:
     made_at: float
     ends_at: float | None  # None: never
     revoked_at: float | None
+    made_by: str = ""  # the user who made it, if known
+    revoked_by: str = ""
 
     def valid(self, now: float) -> bool:
         """Whether it can be used."""
@@ -63,7 +65,9 @@ class Tokens:
     def __init__(self, storage: SQLStorage) -> None:
         self.storage = storage
 
-    def create(self, scope: str, study: str | None = None, seconds: float | None = None, note: str = "") -> str:
+    def create(
+        self, scope: str, study: str | None = None, seconds: float | None = None, note: str = "", by: str = ""
+    ) -> str:
         """Make a token and return it: it is shown this once. seconds: it ends after so many; None: never."""
         if scope not in SCOPES:
             raise InvalidInput(f"scope of a token must be one of {', '.join(SCOPES)}, got {scope!r}", "scope")
@@ -83,6 +87,8 @@ class Tokens:
             "made_at": now,
             "ends_at": None if seconds is None else now + seconds,
             "revoked_at": None,
+            "made_by": by,
+            "revoked_by": "",
         }
         with self.storage._errors(), self.storage._transaction() as connection:
             connection.execute(tokens.insert(), row)
@@ -120,11 +126,11 @@ class Tokens:
         with self.storage._errors(), self.storage._reading() as connection:
             return _of_id(connection, id_)
 
-    def revoke(self, id_: str) -> None:
+    def revoke(self, id_: str, by: str = "") -> None:
         """Let a token be of no use from now on."""
         now = self.storage.now()
         with self.storage._errors(), self.storage._transaction() as connection:
-            found = connection.execute(tokens.update().where(tokens.c.id == id_).values(revoked_at=now))
+            found = connection.execute(tokens.update().where(tokens.c.id == id_).values(revoked_at=now, revoked_by=by))
         if found.rowcount == 0:
             raise UnknownName("token", id_, [token.id for token in self.all()])
 

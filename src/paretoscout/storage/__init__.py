@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 
-def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
+def storage_of(where: str | Path | Storage, make: bool = True, later: bool = False) -> Storage:
     """Return the storage that is meant: one that is there, "memory", a file name, or the address of a database.
 
     Without `make`, a file that is not there is refused instead of made. All who name the same database
-    share one storage.
+    share one storage. With `later`, a database on a server need not be reachable yet.
 
     >>> storage_of("memory")
     <MemoryStorage>
@@ -46,7 +46,7 @@ def storage_of(where: str | Path | Storage, make: bool = True) -> Storage:
         check_is_there(str(where))
     from .sql import shared, url_of  # SQLAlchemy takes a while to import
 
-    return shared(url_of(str(where)))
+    return shared(url_of(str(where)), later)
 
 
 def check_is_there(where: str) -> None:

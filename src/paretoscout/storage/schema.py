@@ -72,6 +72,8 @@ tokens = sa.Table(
     sa.Column("made_at", sa.Double, nullable=False),
     sa.Column("ends_at", sa.Double),  # NULL: never
     sa.Column("revoked_at", sa.Double),
+    sa.Column("made_by", sa.Text, nullable=False, server_default=""),  # the user, if known
+    sa.Column("revoked_by", sa.Text, nullable=False, server_default=""),
 )
 #: What was answered to requests that had a key.
 answers = sa.Table(
@@ -174,8 +176,11 @@ def _to_3(connection: sa.Connection) -> None:
 
 
 def _to_4(connection: sa.Connection) -> None:
-    """Workers send heartbeats."""
+    """Workers send heartbeats; tokens say who made and revoked them."""
     heartbeats.create(connection)
+    there = {column["name"] for column in sa.inspect(connection).get_columns(tokens.name)}
+    for name in {"made_by", "revoked_by"} - there:
+        connection.execute(sa.text(f"ALTER TABLE tokens ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
 
 
 #: From version n to n + 1, for each n that was ever released.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sqlite3
 import threading
 import time
@@ -52,6 +53,9 @@ CLOCK_SECONDS = 5.0  # the clock of a server is looked at so often; in between, 
 CLOCK_JUMP = 0.1  # seconds by which the clock of this machine was set, or slept, and is not gone on from
 FORGET_SECONDS = 60.0  # old answers are forgotten so often, while somebody writes
 IDLE_SECONDS = 600.0  # after which a server takes the lock from a writer that does nothing
+CONNECT_SECONDS = 10  # after which a server that does not answer cannot be reached
+RETRY_SECONDS = 1.0  # a server that could not be reached is not tried again before
+FREE_BYTES = 8 * 2**20  # a disk with less is full
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 MODES = ("rw", "ro")
 PRIVATE = 0o600  # mode of a file that is made: outcomes, and digests of tokens
@@ -95,7 +99,7 @@ _latest = (
 )
 
 
-def shared(url: str | sa.URL) -> SQLStorage:
+def shared(url: str | sa.URL, later: bool = False) -> SQLStorage:
     """Return the storage at an address, the same for all in this process who have it open: files are not opened twice.
 
     >>> shared("sqlite:///shared.db") is shared("sqlite:///shared.db")  # doctest: +SKIP
@@ -105,8 +109,8 @@ def shared(url: str | sa.URL) -> SQLStorage:
     with inside(), _sharing:
         storage = _shared.get(address.key)
         if storage is None:
-            storage = _shared[address.key] = SQLStorage(address)
-        else:
+            storage = _shared[address.key] = SQLStorage(address, later=later)
+        elif storage.sqlite or not later:
             storage._open(make=True)  # it may have been closed, or gone since
         return storage
 
@@ -149,7 +153,7 @@ class SQLStorage(Storage):
     #: Is told how many seconds each writer waited for its turn.
     on_wait: Callable[[float], object] = staticmethod(lambda seconds: None)
 
-    def __init__(self, url: str | sa.URL | _Address, upgrade: bool = False) -> None:
+    def __init__(self, url: str | sa.URL | _Address, upgrade: bool = False, later: bool = False) -> None:
         self.address = url if isinstance(url, _Address) else _Address(url)
         self.url, self.sqlite, self.shown = self.address.url, self.address.sqlite, self.address.shown
         self._engine: sa.Engine | None = None
@@ -168,8 +172,10 @@ class SQLStorage(Storage):
         self._writer_lock = threading.Lock() if self.sqlite else threading.BoundedSemaphore(WRITERS)
         self._clock = _Clock()
         self._forgot = -FORGET_SECONDS  # when old answers were last forgotten
+        self._away: tuple[float, StorageUnavailable] | None = None  # when the server could not be reached, and why
         _open_storages.add(self)
-        self._open(make=True)
+        if self.sqlite or not later:
+            self._open(make=True)
 
     def __repr__(self) -> str:
         return f"<SQLStorage {self.shown}>"
@@ -192,19 +198,25 @@ class SQLStorage(Storage):
         with inside(), self._lock:
             if self.sqlite and self._engine is not None and not getattr(self._here, "busy", False):
                 self._check_place()
+            if self._engine is None and self._away is not None and time.monotonic() - self._away[0] < RETRY_SECONDS:
+                raise StorageUnavailable(str(self._away[1]))  # others wait for the same
             if self._engine is None:
                 self._file = self._file_now()
                 if self.sqlite:
                     self._check_pair()
                 engine = self._connected()
                 try:
-                    schema.prepare(engine, self.shown, self._upgrade, self.read_only)
+                    with self._errors():
+                        schema.prepare(engine, self.shown, self._upgrade, self.read_only)
                     if self.sqlite and not self.read_only:
                         self._watch = self._connector()()
                         self._watch.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the journal
-                except BaseException:
+                except BaseException as problem:
                     engine.dispose()
+                    if is_away(problem):
+                        self._away = time.monotonic(), StorageUnavailable(str(problem))
                     raise
+                self._away = None
                 self._engine = engine
                 self._journal = self._journal_now()
             return self._engine
@@ -478,6 +490,16 @@ class SQLStorage(Storage):
             row = connection.execute(query).first()
         return None if row is None else Answer(**row._mapping)
 
+    def probe(self) -> None:
+        """Write something that changes nothing: on a full disk it fails."""
+        if self.sqlite and self.read_only:
+            self.names()
+            return
+        if self.sqlite and (free := shutil.disk_usage(Path(self.address.path).parent).free) < FREE_BYTES:
+            raise StorageUnavailable(f"storage {self.shown} cannot be used: the disk is full, with {free:,} bytes free")
+        with self._errors(), self._transaction() as connection:
+            connection.execute(schema.about.update().values(schema_version=schema.about.c.schema_version))
+
     def now(self) -> float:
         if self.sqlite:
             return time.time()
@@ -546,6 +568,7 @@ class SQLStorage(Storage):
         if not self.sqlite:
             # a writer whose machine is gone must not keep the others waiting for ever
             query = dict(self.url.query)
+            query.setdefault("connect_timeout", f"{CONNECT_SECONDS}")
             limits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": IDLE_SECONDS}
             options = " ".join(f"-c {name}={seconds * 1000:.0f}" for name, seconds in limits.items())
             return sa.create_engine(
@@ -607,6 +630,21 @@ class _Use:
         deadline = time.monotonic() + CLOSED_SECONDS
         while self.lent > 0 and time.monotonic() < deadline:
             time.sleep(0.005)
+
+
+def is_away(problem: BaseException) -> bool:
+    """Return True if an error says that a database server cannot be reached, or that it is starting."""
+    why: BaseException | None = problem
+    while why is not None:
+        orig = getattr(why, "orig", why)
+        if type(orig).__module__.startswith("psycopg") and isinstance(why, sa.exc.OperationalError):
+            return getattr(orig, "sqlstate", None) in (None, *STARTING)
+        why = why.__cause__
+    return False
+
+
+#: What PostgreSQL says while it starts, ends or recovers, or has no connection left.
+STARTING = ("57P01", "57P02", "57P03", "53300")
 
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:
