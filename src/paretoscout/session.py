@@ -7,7 +7,7 @@ is checked here; a kernel never sees an arm that does not exist, or a number tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -87,18 +87,25 @@ class Session:
         """Whether every arm has its verdict."""
         return bool(self.kernels.done(self.state, self.constants))
 
-    def ask(self) -> Question:
-        """Return the arm to measure next."""
-        if self.done:
+    def ask(self, ahead: Session | None = None) -> Question:
+        """Return the arm to measure next.
+
+        ahead: a session of the same questions in which more outcomes count. It chooses, and keeps the question too.
+        """
+        knows = self if ahead is None else ahead
+        if knows.done:
             raise NotSupported("every arm has its verdict: there is nothing left to ask")
         if self.open:
             self._require("pending", "another question before the last one is answered")
         if self.kernels.blocks and not self._block_left():
             raise NothingToAsk("every block that is left is being measured: tell the outcomes of open trials first")
-        arm, ticket = self.kernels.choose(self.state, self.constants, self.pending, self.rng)
+        arm, ticket = self.kernels.choose(knows.state, knows.constants, knows.pending, self.rng)
         if not 0 <= arm < self.setup.n_arms:  # only a state that somebody made up leads here
             raise UnreadableFile(f"this session is not sound: it asks for arm {arm} of {self.setup.n_arms}")
-        return self._opened(int(arm), ticket)
+        question = self._opened(int(arm), ticket)
+        if knows.pending is not self.pending:
+            knows._opened(int(arm), ticket)
+        return question
 
     def ask_for(self, arm: int) -> Question:
         """Return a question on an arm that the algorithm did not choose: its next block."""
@@ -215,7 +222,8 @@ class Session:
     def frozen(self) -> Session:
         """Return it as it is now, to be looked at: what happens here later does not change it."""
         twin = copy(self)
-        twin.state = copy_state(self.state)
+        twin.state, twin.open, twin.pending = copy_state(self.state), dict(self.open), self.pending.copy()
+        twin.rng = deepcopy(self.rng)
         return twin
 
     def compared(self, k: int, j: int) -> Compared:

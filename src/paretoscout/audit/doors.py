@@ -388,7 +388,9 @@ def worked(options: Options, crew: Crew, number: int, delta: float) -> Played:
         try:
             trials = study.ask(crew.workers - len(busy)) if len(busy) < crew.workers else []
         except NotSupported:
-            continue  # it is done: what was given up just now has decided it
+            trials = []  # it is done: what was given up just now has decided it; or slow ones are waited for
+            if not busy:
+                continue
         asked += len(trials)
         for trial in trials:
             values, seconds, told = crew.course(options, _arm(trial), rng)

@@ -56,6 +56,8 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
     deadline = time.monotonic() + seconds
     there = replica.places
     names = [replica.arms[arm] for arm in replica.present]
+    if replica.decided and replica.stuck:  # blocks are too few for guards
+        return Remaining(np.inf, np.inf, np.inf, None, dict.fromkeys(names, np.inf))
     if replica.decided:
         needs = {**dict.fromkeys(names, 0.0), **({} if replica.done else _for_guards(replica))}
         total = sum(needs.values())

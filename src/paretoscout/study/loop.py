@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..engines import Engine, opened
-from ..errors import EngineUnavailable, InvalidInput, NotSupported
+from ..errors import EngineUnavailable, InvalidInput, NothingToAsk, NotSupported
 from .standing import Standing, Trial
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ Callback = Callable[["Study", Trial, Mapping[str, Any]], None]
 LOOPING = ("workers", "trials", "timeout", "callback", "catch", "engine")
 #: A run ends when workers died so many times in a row, and nothing was measured meanwhile.
 MOST_LOST = 10
+#: While all that would tell more is measured by others, the study is asked again after so many seconds, at most.
+LONGEST_PAUSE = 2.0
 
 
 def run(
@@ -43,7 +45,7 @@ def run(
         checks.whole("workers of run", workers, least=1)
     most = None if trials is None else checks.whole("trials of run", trials, least=1)
     end = None if timeout is None else time.monotonic() + checks.number("timeout of run", timeout, above=0.0)
-    begun, lost = 0, 0
+    begun, lost, pause = 0, 0, 0.0
     busy: dict[Future[Mapping[str, Any]], Trial] = {}
     alone = engine == "threads" and workers is None
     with opened(engine, 1 if alone else workers, again=False) as pool:
@@ -52,14 +54,29 @@ def run(
         try:
             while True:
                 may_begin = (most is None or begun < most) and (end is None or time.monotonic() < end)
-                while may_begin and len(busy) < slots and (trial := _next(study, bool(busy))) is not None:
+                waits = False
+                while may_begin and len(busy) < slots and not waits:
+                    try:
+                        trial = _next(study, bool(busy))
+                    except NothingToAsk:
+                        waits = True
+                        break
+                    if trial is None:
+                        break
                     on = () if trial.block is None else (trial.block,)
                     busy[pool.submit(measure, trial.arm, *on)] = trial
-                    begun += 1
+                    begun, pause = begun + 1, 0.0
                     may_begin = most is None or begun < most
-                if not busy:
+                if not busy and not waits:
                     return study.standing()
-                ended = wait(busy, return_when=FIRST_COMPLETED).done
+                pause = min(LONGEST_PAUSE, 2.0 * pause + 0.01)
+                left = pause if end is None else min(pause, max(0.0, end - time.monotonic()))
+                if not busy:  # another process measures what is waited for; it may tell it, or never
+                    time.sleep(left)
+                    continue
+                ended = wait(busy, timeout=left if waits else None, return_when=FIRST_COMPLETED).done
+                if not ended:
+                    continue
                 told = [_take(study, busy.pop(done), done, pool, callback, catch) for done in ended]
                 lost = 0 if any(told) else lost + 1  # one process that dies takes all that are under way along
                 if lost >= MOST_LOST:
@@ -71,15 +88,20 @@ def run(
 
 
 def _next(study: Study, waiting: bool) -> Trial | None:
-    """Return the next trial; None: there is nothing to ask, or not before others are told."""
+    """Return the next trial; None: there is nothing to ask, or this algorithm asks one question at a time.
+
+    Raise NothingToAsk if there is nothing to ask before outcomes of open trials are in.
+    """
     if study.finished:
         return None
     try:
         return study.ask()
+    except NothingToAsk:
+        if study.finished:  # by another process, since
+            return None
+        raise
     except NotSupported:
-        # this algorithm asks one question at a time, or all that is left is being measured; or another process finished
-        # the study since
-        if waiting or study.finished:
+        if waiting or study.finished:  # another process finished it since
             return None
         raise
 

@@ -53,12 +53,13 @@ from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESEN
 from ..kernels.dispatch import Held
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
-from ..shown import counted, exact_span
+from ..shown import counted, exact_span, rough_span
 from ..start import setup_of
 from ..statement import Metric, Statement, margins
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
+from .ahead import ARMS_PER_OUTCOME, with_cells
 from .guards import Guards, width_of
 from .line import TABLE, Line
 from .rows import as_array, completed, drawn_order
@@ -181,6 +182,7 @@ class Replica:
         self.logs = np.array([metric.relative for metric in self.spec.measured()])
         self.any_logs = bool(self.logs.any())
         self._known: VerdictTable | None = None  # the verdicts, until something happens
+        self._ahead: Replica | None = None  # itself if all that was told counted, see `ahead`
         self.judge = Judge() if self.spec.practical else None
         self._status: IntArray | None = None  # of the session, when it was last looked at
 
@@ -332,8 +334,18 @@ class Replica:
             if self.used_up:
                 short = f"The list is too short: its {len(self.position)} blocks do not tell more."
                 table = replace(table, remark=f"{table.remark} {short}".strip())
+            elif self.blocks is not None and self.spec.guards and self.stuck:
+                table = replace(table, remark=f"{table.remark} {self._short_of_guards()}.".strip())
             self._known = table
         return self._known
+
+    def _short_of_guards(self) -> str:
+        """Say which guards stay open because blocks are too few."""
+        names, limits = [self.arms[arm] for arm in self._unguarded()], map(self.spec.limit, self.spec.guards)
+        return (
+            f"The list is too short: its {len(self.position)} blocks do not tell whether {', '.join(names)} "
+            f"{'keeps' if len(names) == 1 else 'keep'} {' and '.join(limits)}"
+        )
 
     def _unknown(self) -> str:
         """Say which numbers never varied, or are too small to be measured."""
@@ -409,8 +421,11 @@ class Replica:
 
     @property
     def stuck(self) -> bool:
-        """Whether nothing is left to measure that is of use, though something is undecided."""
-        return (self._hopeless or self.used_up) and self.unguarded() is None
+        """Whether nothing is left to measure that is of use, though something is undecided, or a guard is open."""
+        if self.unguarded() is not None:
+            of_guards = self._to_guard() is None and not (self.open or self.again)
+            return of_guards and (self.decided or self._hopeless or self.used_up)
+        return self._hopeless or self.used_up
 
     @property
     def _hopeless(self) -> bool:
@@ -584,11 +599,26 @@ class Replica:
 
     def unguarded(self) -> int | None:
         """Return the least measured arm of the front whose guards are open, once all else is decided."""
+        return self._least_measured(self._unguarded())
+
+    def _to_guard(self) -> int | None:
+        """Return the least measured of these that can be measured more: blocks may be too few for a guard."""
+        return self._least_measured(
+            arm
+            for arm in self._unguarded()
+            if (self.blocks is None or self.in_rounds or self.session.block_next(self.place[arm]) < len(self.blocks))
+            and not (self.keeps_shares and self.guards.broken(arm))  # it leaves as soon as that counts
+        )
+
+    def _unguarded(self) -> list[int]:
+        """Return the arms of the front whose guards are open, once all else is decided."""
         if not self.spec.guards or (self.judge is None and not self.session.done):
-            return None
+            return []
+        return [arm for arm in self._front() if not self.guards.kept(arm)]
+
+    def _least_measured(self, arms: Iterable[int]) -> int | None:
         waiting = Counter(lease.arm for lease in self.open.values())
-        open_ = [arm for arm in self._front() if not self.guards.kept(arm)]
-        return min(open_, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
+        return min(arms, key=lambda arm: (self.tally.n[arm].min() + waiting[arm], arm), default=None)
 
     def _front(self) -> list[int]:
         if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
@@ -644,25 +674,116 @@ class Replica:
             return self._asked(at, chosen, self._question_on(chosen), by=by, chosen=True)
         again = next(iter(self.again), None)
         waited_for = self.blocks is not None and again is not None and not self.decided  # by blocks that come later
+        ahead = self if self.done else self.ahead
         # people may act before the algorithm has its own
-        if (self.session.done or self.decided or self._hopeless) and not waited_for:
-            arm = None if self.decided else self._in_doubt()
-            arm = self.unguarded() if arm is None else arm
+        if (ahead.session.done or ahead.decided or ahead._hopeless) and not waited_for:
+            arm = None if ahead.decided else ahead._in_doubt()
+            arm = ahead._to_guard() if arm is None else arm
+            if arm is None and ahead is not self:
+                raise NothingToAsk(self._why_wait(at))
             if arm is None and self._hopeless:
                 raise NotSupported("more measurements are of no use: what is undecided hangs on " + self._unknown())
             if arm is None and self.used_up:
                 raise NotSupported(
                     f"the list is too short: its {len(self.position)} blocks are measured, and do not tell more"
                 )
-            if arm is None and self.blocks is not None and not self.decided:
+            if arm is None and self.blocks is not None and self.stuck:
+                raise NotSupported(self._short_of_guards())
+            if arm is None and self.blocks is not None and not self.done:
                 raise NothingToAsk("all that is left is being measured: tell the outcomes of open trials first")
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
             return self._asked(at, arm, self._question_on(arm), by=by)
         if again is not None:
             del self.again[again]
-        question = self.session.ask() if again is None else self.session.open[again]
+        question = self.session.ask(ahead.session) if again is None else self.session.open[again]
         return self._asked(at, int(self.seated[question.arm]), question.number, by=by, again=again is not None)
+
+    def next_round(self, at: float) -> list[str]:
+        """Return the arms of the next round: all on which a verdict hangs."""
+        ahead = self if self.done else self.ahead
+        arms = ahead.bearing() or ([] if ahead.decided or ahead._hopeless else [self.arms[arm] for arm in self.present])
+        arms = arms or [self.arms[arm] for arm in ahead._unguarded()]
+        if not arms and ahead is not self:
+            raise NothingToAsk(self._why_wait(at))
+        if not arms:
+            raise NotSupported("the study is done: there is nothing left to ask")
+        return arms
+
+    def _why_wait(self, at: float) -> str:
+        """Say for which trial outcomes wait."""
+        number, lease = next(iter(self.open.items()))
+        return (
+            f"{counted(self.counts()['waiting'], 'outcome')} wait for trial {number} ({self.arms[lease.arm]!r}, asked "
+            f"{rough_span(max(0.0, at - lease.at))} ago{f' by {lease.by}' if lease.by else ''}), and would decide what "
+            "is left if it says nothing new: more measurements would be wasted. Tell it first, or say that it failed"
+        )
+
+    @property
+    def ahead(self) -> Replica:
+        """Itself if all that was told counted: asks go by that, verdicts never do. Nothing waits: just itself."""
+        if not self.waiting and not self.cells:
+            return self
+        if self.blocks is not None:
+            self._ahead = self._ahead_on_blocks() if self._ahead is None else self._ahead
+        return self if self._ahead is None else self._ahead
+
+    def _look_ahead(self, event: Event) -> None:
+        """Keep up what asks go by after an event."""
+        if self.blocks is not None or event.kind == "arms" or not self.waiting or self.spec.order == "told":
+            self._ahead = None
+        if self.blocks is not None or not self.waiting:
+            return
+        if self._ahead is None and len(self.waiting) * ARMS_PER_OUTCOME >= len(self.arms) and self.accepts.unasked:
+            self._ahead = twin = self._twin()
+            twin.session.rng = self.session.rng
+            twin.tally = self.tally.copy()
+            for _, outcomes in sorted(self.waiting.items()):
+                twin._count(outcomes)
+        ahead = self._ahead
+        if ahead is not None and ahead.judge is not None and ahead.judge.due(ahead.rows, ahead.session.done):
+            ahead._look(ahead.judge)
+
+    def _twin(self) -> Replica:
+        """Return a copy in which outcomes may be counted; what is open is that of this one."""
+        twin = copy(self)
+        twin.session, twin.judge = self.session.frozen(), copy(self.judge)
+        twin.session.held = None
+        twin._set_apart()
+        return twin
+
+    def _set_apart(self) -> None:
+        """Let a copy have nothing that waits."""
+        self.again, self.counted, self.waiting, self.cells = {}, set(), {}, {}
+        self._ahead = self._known = None
+
+    def _ahead_on_blocks(self) -> Replica:
+        """Make it, where a pair is compared on the blocks of both: those on which they are known by now."""
+        twin = self._twin()
+        twin.session.open, twin.session.pending = self.session.open, self.session.pending  # what is open is the same
+        rows: dict[tuple[int, int], list[float | None]] = {cell: row for cell, (_, row) in self.cells.items()}
+        n_blocks = len(self.rounds) if self.in_rounds else len(self.blocks or ())
+        running = {lease.position for lease in self.open.values()} | self.cut
+        place_of: dict[int | None, int] = {}
+        for number in sorted(self.waiting, key=lambda number: (self.waiting[number].position or 0, number)):
+            waits = self.waiting[number]
+            if not self.in_rounds:
+                rows.setdefault((waits.arms[0], waits.position or 0), waits.values[0])
+            elif waits.position not in running:
+                place = place_of.setdefault(waits.position, n_blocks + len(place_of))
+                rows[waits.arms[0], place] = waits.values[0]
+        if not rows:
+            return self
+        kept = {cell: row for cell, row in rows.items() if self.place[cell[0]] >= 0}
+        for (arm, _), row in kept.items():
+            twin.tally = self.tally.copy() if twin.tally is self.tally else twin.tally
+            twin.tally.add(arm, self._compared(as_array([row]))[0].tolist())
+        outcomes, _ = self._for_session(as_array(list(kept.values())))
+        cells = {(int(self.place[arm]), block): row for (arm, block), row in zip(kept, outcomes, strict=True)}
+        with_cells(twin.session, cells, n_blocks + len(place_of))
+        if twin.judge is not None:
+            twin._look(twin.judge)
+        return twin
 
     def ask_round(self, at: float, arms: Sequence[int], by: str = "") -> list[Event]:
         """Begin the next round with these arms and return the events of it; they are applied already."""
@@ -727,7 +848,7 @@ class Replica:
             self._leave_line(mine.number)
             self.number, self.asked = self.number - 1, self.asked - 1
             if question is not None:
-                self.session.forget(question)
+                self._forget(question)
         self._asked(event.at, self.index[event.body["arm"]], None, event.body.get("block"), event.by)
 
     def apply(self, event: Event, history: History) -> None:
@@ -757,6 +878,7 @@ class Replica:
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
         judged_again = self._take_turns(event) or event.kind == "arms"
+        self._look_ahead(event)
         self._hold(None if judged_again or "arm" not in event.body else self.index[event.body["arm"]])
         if self.spec.guards and self.keeps_shares and self.session.done:
             if event.kind == "arms" and self.judge is not None:
@@ -890,9 +1012,15 @@ class Replica:
         elif self.seated[self.session.open[question].arm] in self.withdrawn:
             self.again.pop(question, None)
             if self.blocks is None:  # its block waits for it, if it comes back
-                self.session.forget(question)
+                self._forget(question)
         else:
             self.again[question] = None
+
+    def _forget(self, question: int) -> None:
+        """Take a question back."""
+        self.session.forget(question)
+        if self._ahead is not None and question in self._ahead.session.open:
+            self._ahead.session.forget(question)
 
     def _waits(self, question: int) -> bool:
         """Whether the cell of a question has an outcome, which waits for its turn."""
@@ -942,6 +1070,8 @@ class Replica:
             self._join_line(self.line, number, outcomes)
         if self.blocks is None:
             heapq.heappush(self.turns, number)
+            if self._ahead is not None:
+                self._ahead._count(outcomes)
         elif outcomes.question is not None:
             self.again.pop(outcomes.question, None)
 
@@ -1278,16 +1408,19 @@ class Replica:
     def frozen(self) -> Replica:
         """Return it as it is now, to be looked at: what happens here later does not change it."""
         twin = copy(self)
+        for name, value in vars(self).items():  # what is changed in place
+            if isinstance(value, (list, dict, set, np.ndarray)):
+                setattr(twin, name, copy(value))
         twin.session, twin.tally, twin.judge = self.session.frozen(), self.tally.copy(), copy(self.judge)
-        twin.looks = list(self.looks)
-        twin.arms, twin.withdrawn, twin.censored = list(self.arms), dict(self.withdrawn), set(self.censored)
-        twin.open, twin.again, twin.waiting = OrderedDict(self.open), dict(self.again), dict(self.waiting)
-        twin.cells, twin.cut, twin.rounds = dict(self.cells), set(self.cut), list(self.rounds)
-        twin.line = None
+        twin.line = twin._ahead = None
+        if self._ahead is not None and self.blocks is None:
+            twin._ahead = self._ahead.frozen()
+            twin._ahead.session.rng = twin.session.rng
         return twin
 
     def dump(self) -> bytes:
         """Return the whole state; `load` goes on from it bit for bit."""
+        ahead = self._ahead if self.blocks is None else None  # with blocks it is made again
         header = {
             "rules": RULES,
             "number": self.number,
@@ -1306,12 +1439,18 @@ class Replica:
             "cut": sorted(self.cut),
             "rounds": self.rounds,
             "judge": None if self.judge is None else self.judge.header(),
+            "ahead": None if ahead is None else (ahead.rows, None if ahead.judge is None else ahead.judge.header()),
             **{name: getattr(self, name) for name in COUNTERS},
         }
         judged = {} if self.judge is None else self.judge.arrays()
         session = {"session": np.frombuffer(self.session.dump(), np.uint8)}
         reached = {"reached": self.reached.astype(np.int8), "since": self.since}
-        return pack("study", header, {**vars(self.tally), **reached, **judged, **session})
+        arrays = {**vars(self.tally), **reached, **judged, **session}
+        if ahead is not None:
+            known = {**vars(ahead.tally), **({} if ahead.judge is None else ahead.judge.arrays())}
+            known["session"] = np.frombuffer(ahead.session.dump(), np.uint8)
+            arrays |= {f"{AHEAD}{name}": array for name, array in known.items()}
+        return pack("study", header, arrays)
 
     @classmethod
     def load(cls, spec: StudySpec, data: bytes) -> Replica:
@@ -1340,6 +1479,7 @@ class Replica:
         for name in COUNTERS:
             setattr(replica, name, header.get(name, 0))
         session = arrays.pop("session").tobytes()
+        known = {name.removeprefix(AHEAD): arrays.pop(name) for name in list(arrays) if name.startswith(AHEAD)}
         if header["judge"] is not None:
             replica.judge = Judge.of(header["judge"], arrays)
         replica.tally = Tally(**arrays)
@@ -1347,8 +1487,19 @@ class Replica:
         replica.session = Session.load(session)
         replica._seat()
         replica.session.held = replica._held()  # it was judged by that before
+        if header.get("ahead") is not None:
+            twin = replica._ahead = copy(replica)
+            twin.rows, judge = header["ahead"]
+            twin.session = Session.load(known.pop("session").tobytes())
+            twin.session.rng = replica.session.rng
+            twin.judge = None if judge is None else Judge.of(judge, known)
+            twin.tally = Tally(**known)
+            twin._set_apart()
         return replica
 
+
+#: What the arrays of a snapshot begin with that are of what asks go by.
+AHEAD = "ahead."
 
 COUNTERS = (
     "generation",

@@ -342,11 +342,9 @@ class Study:
         with self.log.writing() as (writer, replica):
             now, before = self.log.expire(writer, replica), weight(replica)
             self._check_may_ask(replica, False)
-            if arms is None:
-                arms = replica.bearing() or ([] if replica.decided else [replica.arms[arm] for arm in replica.present])
-                if not arms:
-                    raise NotSupported("the study is done: there is nothing left to ask")
-            chosen = [self._chosen(replica, arm) for arm in arm_names(arms)]
+            chosen = [
+                self._chosen(replica, arm) for arm in arm_names(replica.next_round(now) if arms is None else arms)
+            ]
             if self.spec.budget is not None:
                 chosen = chosen[: self.spec.budget - replica.spent]
             self.log.check_open(replica, len(chosen))
