@@ -47,10 +47,11 @@ uncompiled: $(VENV)/installed-dev
 compiled: $(VENV)/installed-dev
 	$(BIN)/python tests/compile_all.py
 
-audit: $(VENV)/installed-clusters $(VENV)/installed-docs
+audit: $(VENV)/installed-clusters $(VENV)/installed-docs $(VENV)/tried-fuzz
 	$(BIN)/paretoscout audit --rows out/audit --out out/audit.json
 	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) $(LONG:%=tests/test_%.py)
 	PARETOSCOUT_LONG=1 $(PYTEST) $(IN_TWO) -m hypothesis $(LONG:%=--ignore=tests/test_%.py)
+	$(BIN)/python -m benchmarks.fuzz_files --out out/fuzz
 	$(BIN)/python -m benchmarks.service_trust --json out/service-trust.json
 
 reach: $(VENV)/installed-dev
@@ -147,6 +148,11 @@ $(VENV)/installed-bench: $(VENV)/installed-dev
 
 $(VENV)/installed-clusters: $(VENV)/installed-dev
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dask,ray]'
+	@touch $@
+
+# atheris has wheels for few Pythons. Where it cannot be had the fuzzing says so.
+$(VENV)/tried-fuzz: $(VENV)/installed-dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]' || echo "atheris could not be installed: files will not be fuzzed"
 	@touch $@
 
 # VOPy pins an older numpy, hence an environment of its own. Where it cannot be had the benchmark says so.
