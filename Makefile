@@ -37,6 +37,7 @@ style: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/prose.py
+	@if command -v actionlint > /dev/null; then actionlint; else echo "skipped: actionlint is not installed (no package on PyPI holds it): .github/workflows were not checked"; fi
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
@@ -173,7 +174,7 @@ dist: $(VENV)/installed-release
 	$(BIN)/python -m build -q
 	$(BIN)/twine check --strict dist/*
 	@$(PYTHON) -m venv --clear --without-pip dist/empty
-	@$(BIN)/python -m pip --python dist/empty/bin/python install -q --disable-pip-version-check dist/*.whl
+	@$(BIN)/python -m pip --python dist/empty/bin/python install -q --disable-pip-version-check "$$(echo dist/*.whl)[serve,postgres]"
 	$(BIN)/cyclonedx-py environment dist/empty/bin/python --pyproject pyproject.toml --mc-type library --of JSON -o dist/sbom.cdx.json
 	@$(BIN)/python -c '$(VERSION_OF_SBOM)'
 	@rm -rf dist/empty

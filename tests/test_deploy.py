@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,12 @@ def test_the_compose_file_starts_what_is_there() -> None:
         assert services[name]["healthcheck"]["test"][0] == "CMD"
         assert "ports" not in services[name], "only the proxy can be reached from outside"
     compile(server["healthcheck"]["test"][-1], "healthcheck", "exec")
-    assert server["read_only"] is True
-    assert server["cap_drop"] == ["ALL"]
     for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["mem_limit"], name
+        assert service["pids_limit"] > 0, name
         for needed in service.get("depends_on", {}):
             assert "healthcheck" in services[needed], (name, needed)
         for volume in service.get("volumes", []):
@@ -93,11 +97,54 @@ def test_the_image_runs_without_root_and_has_what_it_needs() -> None:
             assert (ROOT / source).exists(), source
 
 
+def test_images_are_named_by_their_digests() -> None:
+    """A digest must be given: there is no default, which would be a name."""
+    given = {"database": "POSTGRES_IMAGE", "proxy": "CADDY_IMAGE"}
+    services = compose()["services"]
+    for name, variable in given.items():
+        assert services[name]["image"].startswith(f"${{{variable}:?"), name
+    assert services["server"]["build"]["args"]["PYTHON"].startswith("${PYTHON_IMAGE:?")
+    said = instructions("Dockerfile")
+    assert said["ARG"] == "PYTHON", "no default"
+    assert said["FROM"] == "${PYTHON}"
+    for name in ("PYTHON", "POSTGRES", "CADDY"):
+        assert re.search(rf"#.*\b{name}=\w+:\S+", text_of("docker-compose.yml")), "the comment says how"
+
+
+def test_the_image_installs_by_hashes_what_the_project_needs() -> None:
+    runs = re.findall(r"^RUN pip install (.*)$", text_of("Dockerfile"), re.M)
+    assert len(runs) == 2
+    assert "--require-hashes" in runs[0]
+    assert {"--no-deps", "--no-build-isolation"} <= set(runs[1].split()), "nothing else comes along"
+    locked = dict(
+        re.findall(r"^([\w.-]+)==(\S+) \\\n    --hash=sha256:[0-9a-f]{64}", text_of("requirements.txt"), re.M)
+    )
+    assert len(locked) == text_of("requirements.txt").count("==") > 20, "each has a hash"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    needed = [*project["project"]["dependencies"], *extras["serve"], *extras["postgres"], *extras["client"]]
+    for need in [*needed, *project["build-system"]["requires"]]:
+        name = re.match(r"[\w-]+", need)[0]  # type: ignore[index]
+        if name == "paretoscout":
+            continue
+        assert name in locked, name
+        for sign, bound in re.findall(r"(>=|<)([\d.]+)", need):
+            found, limit = ([int(n) for n in re.findall(r"\d+", text)] for text in (locked[name], bound))
+            assert (found >= limit) if sign == ">=" else (found < limit), (need, locked[name])
+
+
 def test_the_unit_is_sound(tmp_path: Path) -> None:
     unit = text_of("paretoscout.service")
     (start,) = re.findall(r"^ExecStart=(\S+) (.*)$", unit, re.M)
     check(shlex.split(start[1]))
-    for setting in ("DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet=\n"):
+    for setting in (
+        "MemoryMax=2G",
+        "TasksMax=300",
+        "DynamicUser=yes",
+        "ProtectSystem=strict",
+        "NoNewPrivileges=yes",
+        "CapabilityBoundingSet=\n",
+    ):
         assert setting in unit
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze")

@@ -4,7 +4,7 @@ On every Python that is given, or found, it makes an empty environment, installs
 calls. Prints a line for each Python and fails if one of them fails. A Python that numba has no wheel for is named, and
 counts as not tried.
 
---lowest: with the oldest versions of the dependencies that the wheel says it takes.
+--lowest: with the oldest versions of the dependencies that the wheel says it takes, and then those of its extras too.
 """
 
 from __future__ import annotations
@@ -31,6 +31,27 @@ while not study.done:
     study.tell(trial, {"time": {"a": 10.0, "b": 20.0}[trial.arm] + trial.number % 3 / 10})
 assert study.standing().front == ("a",), study.standing().front
 """
+#: What each extra is for, called where it is installed.
+EXTRAS = ("serve", "postgres", "plots", "data", "frames", "yaml", "inspect", "gp")
+USE_EXTRAS = """
+import json, re, subprocess, sys, urllib.request
+import matplotlib, pandas, pooch, psycopg, pyarrow, sklearn.gaussian_process, yaml
+import paretoscout as ps
+if sys.version_info < (3, 14):
+    import zstandard
+study = ps.Study(["a", "b"], metrics=[ps.Metric("time", "min", eps=1.0)], storage="memory")
+study.tell(study.ask(), {"time": 1.0})
+assert len(study.to_frame()) == 1
+words = [sys.executable, "-m", "paretoscout", "serve", "--port", "0"]
+with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+    address = next(found[1] for found in (re.search(r" at (http://[^ ]+)", text) for text in server.stderr) if found)
+    body = json.dumps({"name": "study", "arms": ["a", "b"], "metrics": {"time": "min"}}).encode()
+    request = urllib.request.Request(address + "/v1/studies", body, {"Content-Type": "application/json"})
+    assert urllib.request.urlopen(request).status == 201
+    assert b"study" in urllib.request.urlopen(address + "/").read()
+    assert b"paretoscout_studies" in urllib.request.urlopen(address + "/metrics").read()
+    server.terminate()
+"""
 BENCH = ("bench", "-S", "-m", "size@out", "printf a > out", "printf bbb > out")
 
 
@@ -53,16 +74,18 @@ def pythons() -> list[str]:
     return list(found.values())
 
 
-def lowest(wheel: Path) -> list[str]:
-    """Return the lowest version of each dependency, as its wheel states them."""
+def lowest(wheel: Path, extras: tuple[str, ...] = ()) -> list[str]:
+    """Return the lowest version of each dependency, as its wheel states them; also of those that extras bring."""
     with ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         text = archive.read(metadata).decode()
-    needed = re.findall(r"^Requires-Dist: ([\w-]+)>=([\d.]+)$", text, re.M)
-    return [f"{name}=={version}" for name, version in needed]
+    needed = re.findall(r"^Requires-Dist: ([\w-]+(?:\[\w+\])?)\s*([^;\n]*)(?:;\s*extra == .(\w+).)?$", text, re.M)
+    wanted = {"", *extras, *(("client",) if "serve" in extras else ())}
+    bounds = ((name, re.search(r">=([\d.]+)", said)) for name, said, extra in needed if extra in wanted)
+    return [f"{name}=={bound[1]}" for name, bound in bounds if bound is not None]
 
 
-def try_on(python: str, wheel: Path, pinned: list[str]) -> str:
+def try_on(python: str, wheel: Path, pinned: list[str], extras: tuple[str, ...] = ()) -> str:
     """Install and call; return what to say of it."""
     with TemporaryDirectory() as folder:
         home = Path(folder)
@@ -79,7 +102,9 @@ def try_on(python: str, wheel: Path, pinned: list[str]) -> str:
                 raise RuntimeError(f"{' '.join(arguments)}\n{done.stdout}{done.stderr}")
             return done.stdout
 
-        call(*PIP, str(wheel.resolve()), *pinned)
+        call(*PIP, str(wheel.resolve()) + (f"[{','.join(extras)}]" if extras else ""), *pinned)
+        if extras:
+            call("-c", USE_EXTRAS)
         began = time.perf_counter()
         assert "8 front, 8 dominated" in call("-m", "paretoscout", "demo")
         seconds = time.perf_counter() - began
@@ -103,6 +128,8 @@ def main() -> None:
         version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.strip()
         try:
             said = try_on(python, options.wheel, lowest(options.wheel) if options.lowest else [])
+            if options.lowest:
+                said += "; with extras " + try_on(python, options.wheel, lowest(options.wheel, EXTRAS), EXTRAS)
         except RuntimeError as problem:
             no_wheels = "No matching distribution found for" in str(problem)
             said = f"not tried: {str(problem).strip().splitlines()[-1]}" if no_wheels else f"FAILED: {problem}"
