@@ -30,7 +30,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import service_attacks
+from benchmarks import service_attacks, service_operations  # noqa: F401 - its attacks are added to the table
 from benchmarks.beside_servers import (
     Client,
     Load,

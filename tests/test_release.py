@@ -92,7 +92,7 @@ def test_lower_bounds_are_read_of_the_core_and_of_extras(tmp_path: Path) -> None
         wheel.writestr("one.dist-info/METADATA", "\n".join(lines) + "\n")
     assert try_wheel.lowest(tmp_path / "one.whl") == ["numba==0.61", "click==8.1"]
     pinned = try_wheel.lowest(tmp_path / "one.whl", try_wheel.EXTRAS)
-    assert {"starlette==0.47.2", "h11==0.16", "httpx2==2.0", "psycopg[binary]==3.1", "pyyaml==6.0"} <= set(pinned)
+    assert {"starlette==0.47.2", "h11==0.16", "httpx2==2.0", "psycopg[binary]==3.1.8", "pyyaml==6.0"} <= set(pinned)
     tried = set(PROJECT["optional-dependencies"]["all"][0].partition("[")[2].rstrip("]").split(","))
     assert tried == set(try_wheel.EXTRAS)
 
