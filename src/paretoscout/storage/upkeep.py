@@ -174,7 +174,8 @@ def _salvaged(source: sqlite3.Connection, target: sa.Connection, table: sa.Table
         try:
             for row in source.execute(f"SELECT * FROM {table.name} ORDER BY {by}"):
                 known = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118 - not a dict
-                with suppress(sa.exc.SQLAlchemyError):  # what was damaged may be nothing that such a table can hold
+                # what was damaged may be nothing that such a table can hold, or no text
+                with suppress(sa.exc.SQLAlchemyError, ValueError, OverflowError):
                     target.execute(table.insert().prefix_with("OR IGNORE"), known)
         except (sqlite3.Error, UnicodeDecodeError):
             whole = False
