@@ -241,7 +241,8 @@ def bearer(token: str) -> dict[str, str]:
 
 #: What each scope may do, at least: method, address, body.
 DOES: dict[str, list[tuple[str, str, Any]]] = {
-    "read": [("GET", "/v1/studies/models/standing", None), ("GET", "/v1/studies", None), ("GET", "/metrics", None)],
+    "metrics": [("GET", "/metrics", None)],
+    "read": [("GET", "/v1/studies/models/standing", None), ("GET", "/v1/studies", None)],
     "tell": [("POST", "/v1/studies/models/ask", {})],
     "write": [
         ("POST", "/v1/studies", {**MODELS, "name": "other"}),

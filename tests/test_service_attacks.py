@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +15,22 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from click.testing import CliRunner
+from conftest import PATIENCE, wait_for
 from test_service import MODELS, bearer, client_of, told
 
-from paretoscout import checks
+from paretoscout import checks, stopping
 from paretoscout.cli.main import main
-from paretoscout.errors import InvalidInput
+from paretoscout.errors import InvalidInput, Stopped
+from paretoscout.service import problems
+from paretoscout.service.access import Who
+from paretoscout.service.live import Stream
+from paretoscout.service.problems import Refused
+from paretoscout.service.settings import Limits
+from paretoscout.service.threads import Threads
 from paretoscout.service.tokens import FREE_SECONDS, Tokens
 from paretoscout.statement import Metric
 from paretoscout.storage.sql import SQLStorage
+from paretoscout.study import Study
 from paretoscout.study.spec import Guard
 from paretoscout.tradeoffs import read as read_tradeoffs
 from paretoscout.tradeoffs import weights_of
@@ -87,18 +99,24 @@ def test_addresses_that_are_none_are_refused(place: str, headers: dict[str, str]
         told(client.post("/v1/studies", json=MODELS, headers=headers))
 
 
-def test_serve_says_that_no_token_is_valid_and_hides_the_password(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_serve_says_that_no_token_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import paretoscout.service.start as start
+    import paretoscout.service.telemetry as telemetry
 
+    said: list[str] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(start, "serve", lambda settings, started: started("http://x"))
-    assert "no token" not in CliRunner().invoke(main, ["serve"]).output
-    assert "no token is valid" in CliRunner().invoke(main, ["serve", "--https"]).output
+    monkeypatch.setattr(telemetry, "say", lambda text, warning=False: said.append(text))
+
+    def says(*options: str) -> str:
+        said.clear()
+        return CliRunner().invoke(main, ["serve", *options]).output + "".join(said)
+
+    assert "no token" not in says()
+    assert "no token is valid" in says("--https")
     Tokens(SQLStorage("sqlite:///paretoscout.db")).create("admin", seconds=1e-6)
-    assert "no token is valid" in CliRunner().invoke(main, ["serve"]).output
-    assert "must stand without" in CliRunner().invoke(main, ["serve", "--demo", "--https"]).output
+    assert "no token is valid" in says()
+    assert "must stand without" in says("--demo", "--https")
 
 
 @pytest.mark.parametrize(
@@ -145,8 +163,6 @@ def test_a_name_that_was_taken_before_is_given_back(place: str) -> None:
 
 
 def test_a_token_has_so_many_names_of_workers(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from paretoscout.service.settings import Limits
-
     now, token = clock(monkeypatch), Tokens(SQLStorage(place)).create("admin")
     with client_of(place, limits=Limits(workers=2)) as client:
         client.post("/v1/studies", json=MODELS, headers=bearer(token))
@@ -209,3 +225,432 @@ def test_trade_offs_beyond_all_numbers_are_refused() -> None:
     texts = tuple(f"1e-99 m{k} <= 1e99 m{k + 1}" for k in range(3))
     with pytest.raises(InvalidInput, match="differ less"):
         weights_of(texts, tuple(Metric(f"m{k}", "min") for k in range(4)), "a study")
+
+
+def study_of(**more: Any) -> dict[str, Any]:
+    return {**MODELS, **more}
+
+
+#: By limit: the body of a request to make a study, at the limit and one beyond it.
+AT_A_LIMIT: dict[str, Callable[[int], dict[str, Any]]] = {
+    "text": lambda n: study_of(title="t" * n),
+    "text of a note": lambda n: study_of(note="n" * n),
+    "text of a guard": lambda n: study_of(guards=["cost <= 1." + "0" * (n - 10)]),
+    "times": lambda n: study_of(lease="0" * (n - 2) + "9s", give_up="lease"),
+    "names": lambda n: study_of(arms=["a" * n, "b"]),
+    "names of a metric": lambda n: study_of(metrics={"m" * n: "max"}),
+    "names of a tag": lambda n: study_of(tags=["t" * n]),
+    "metrics": lambda n: study_of(metrics={f"m{k}": "max" for k in range(n)}),
+    "guards": lambda n: study_of(guards=[f"cost <= {k + 1}" for k in range(n)]),
+    "tradeoffs": lambda n: study_of(tradeoffs=[f"1 quality <= {k + 1} cost" for k in range(n)]),
+    "contexts": lambda n: study_of(
+        arms=[{"arm": f"a{k}", **{f"x{j}": float(k == j) for j in range(n)}} for k in range(3)],
+        contexts=[f"x{j}" for j in range(n)],
+    ),
+    "contexts of categories": lambda n: study_of(
+        arms=[{"arm": f"a{k}", "kind": f"k{k}"} for k in range(n + 1)], contexts=["kind"]
+    ),
+    "tags": lambda n: study_of(tags=[f"t{k}" for k in range(n)]),
+    "name": lambda n: study_of(name="n" * n),
+}
+
+
+@pytest.mark.parametrize("what", AT_A_LIMIT)
+def test_a_study_may_be_as_large_as_its_limits_and_no_larger(place: str, what: str) -> None:
+    most = getattr(Limits(), what.partition(" ")[0])
+    with client_of(place) as client:
+        beyond = client.post("/v1/studies", json=AT_A_LIMIT[what](most + 1))
+        assert beyond.status_code in (422, 429), beyond.text
+        told(beyond)
+        assert client.get("/v1/studies").json()["studies"] == []
+        at = client.post("/v1/studies", json=AT_A_LIMIT[what](most))
+        assert at.status_code == 201, at.text
+
+
+def test_json_is_as_deep_as_its_limit_and_no_deeper(place: str) -> None:
+    with client_of(place) as client:
+        for levels, words in ((Limits().depth, "name"), (Limits().depth + 1, "nested"), (100_000, "")):
+            body = b'{"x": ' + b"[" * (levels - 2) + b"1" + b"]" * (levels - 2) + b"}"
+            answer = client.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code in (400, 422)
+            assert words in told(answer)["detail"]
+            assert (levels == Limits().depth) == ("nested" not in told(answer)["detail"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["true", "false", '"1.5"', "1e101", "-1e101", "1e400", "NaN", "Infinity", "9" * 102, "[1]", '"\u0661"', "1.5e999"],
+)
+@pytest.mark.parametrize("kind", ["application/json", "application/vnd.api+json; charset=utf-8"])
+def test_numbers_are_numbers(place: str, value: str, kind: str) -> None:
+    with client_of(place) as client:
+        client.post("/v1/studies", json=MODELS)
+        (trial,) = client.post("/v1/studies/models/ask", json={}).json()["trials"]
+        number = trial["trial"]
+        for body in (
+            f'{{"trial": {number}, "values": {{"quality": {value}, "cost": 1}}}}',
+            f'{{"trial": {number}, "values": {{"quality": {{"below": {value}}}, "cost": 1}}}}',
+            f'{{"option": "small", "values": {{"quality": {value}, "cost": 1}}}}',
+        ):
+            answer = client.post(
+                "/v1/studies/models/observations", content=body.encode(), headers={"Content-Type": kind}
+            )
+            assert answer.status_code in (400, 422), answer.text
+        for key in ("delta", "sigma", "seed", "budget", "theta_max"):
+            body = json.dumps({**MODELS, "name": "n", key: 0}).replace(f'"{key}": 0', f'"{key}": {value}')
+            answer = client.post("/v1/studies", content=body.encode(), headers={"Content-Type": kind})
+            assert answer.status_code in (400, 422), (key, answer.text)
+        for largest in ("1e100", "-1e100", "0", "1E-320"):
+            body = f'{{"trial": {number}, "values": {{"quality": {largest}, "cost": {largest}}}}}'
+            answer = client.post(
+                "/v1/studies/models/observations", content=body.encode(), headers={"Content-Type": kind}
+            )
+            assert answer.status_code in (200, 409, 422), answer.text
+            assert client.get("/v1/studies/models/standing").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"trial": 0, "trial": 1, "values": {"quality": 1, "cost": 1}}',
+        '{"trial": 0, "values": {"quality": 1, "cost": 1, "quality": 2}}',
+        '{"trial": 0, "values": {"quality": 1, "cost": 1, "qu\\u0061lity": 2}}',
+        '{"trial": true, "values": {"quality": 1, "cost": 1}}',
+        '{"trial": 0.0, "values": {"quality": 1, "cost": 1}}',
+        '{"trial": "0", "values": {"quality": 1, "cost": 1}}',
+    ],
+)
+def test_keys_stand_once_and_trials_are_whole_numbers(place: str, body: str) -> None:
+    with client_of(place) as client:
+        client.post("/v1/studies", json=MODELS)
+        client.post("/v1/studies/models/ask", json={"count": 2})
+        json_ = {"Content-Type": "application/json"}
+        answer = client.post("/v1/studies/models/observations", content=body.encode(), headers=json_)
+        assert answer.status_code == 422, answer.text
+        assert client.get("/v1/studies/models/standing").json()["told"] == 0
+
+
+A = "A" * 100_000
+#: Requests that are wrong, with much text in them.
+LOUD: tuple[tuple[str, str, Any], ...] = (
+    ("POST", "/v1/studies", study_of(name=A)),
+    ("POST", "/v1/studies", study_of(lease=A)),
+    ("POST", "/v1/studies", study_of(guards=[A])),
+    ("POST", "/v1/studies", {**MODELS, A: 1}),
+    ("POST", "/v1/studies", study_of(metrics={A: "max"})),
+    ("POST", "/v1/studies", study_of(metrics={"q": A})),
+    ("POST", "/v1/studies", study_of(goal=A)),
+    ("POST", "/v1/studies", study_of(algorithm=A)),
+    ("POST", "/v1/studies", study_of(algorithm="scout:" + "A" * 400)),
+    ("POST", "/v1/studies", study_of(guards=["A" * 450])),
+    ("POST", "/v1/studies", study_of(tradeoffs=["1 " + "A" * 450 + " <= 1 cost"])),
+    ("POST", "/v1/studies", study_of(sigma={"A" * 150: 1})),
+    ("POST", "/v1/studies", study_of(sigma=[1.5] * 10_000)),
+    ("POST", "/v1/studies", study_of(cost="A" * 199)),
+    ("POST", "/v1/studies/models/ask", {"option": A}),
+    ("POST", "/v1/studies/models/observations", {"trial": 0, "values": {A: 1}}),
+    ("GET", "/v1/studies/" + "A" * 400 + "/front", None),
+    ("GET", "/v1/studies/models/explain?option=" + "A" * 5000, None),
+    ("GET", "/v1/studies/models/standing?at=" + "9" * 5000, None),
+    ("GET", "/" + "A" * 5000, None),
+    ("A" * 500, "/v1/studies", None),
+)
+
+
+@pytest.mark.parametrize(("method", "address", "body"), LOUD)
+def test_answers_repeat_little(place: str, method: str, address: str, body: Any) -> None:
+    with client_of(place) as client:
+        client.post("/v1/studies", json=MODELS)
+        answer = client.request(method, address, json=body)
+        assert 400 <= answer.status_code < 500
+        assert "A" * (Limits().repeated + 1) not in answer.text
+        assert len(answer.content) < 3000
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer ps_" + "0" * 12 + "_" + "a" * 43}]
+)
+def test_the_token_is_checked_before_the_body(place: str, headers: dict[str, str]) -> None:
+    """The application is asked by hand: it must answer before it takes any part of the body."""
+    reader = Tokens(SQLStorage(place)).create("read")
+    with client_of(place) as client:
+        app = client.app
+
+        async def call(sent: dict[str, str]) -> tuple[int, int]:
+            taken, status = 0, 0
+
+            async def receive() -> dict[str, Any]:
+                nonlocal taken
+                taken += 1
+                return {"type": "http.request", "body": b" " * 1_000_000, "more_body": True}
+
+            async def send(message: Any) -> None:
+                nonlocal status
+                status = message.get("status", status)
+
+            given = {"host": "localhost", "content-type": "application/json", **{k.lower(): v for k, v in sent.items()}}
+            scope = {
+                "type": "http", "method": "POST", "path": "/v1/studies", "raw_path": b"/v1/studies", "query_string": b"",
+                "headers": [(k.encode(), v.encode()) for k, v in given.items()], "client": ("127.0.0.1", 1), "scheme": "http",
+                "server": ("127.0.0.1", 80), "http_version": "1.1", "root_path": "",
+            }  # fmt: skip
+            await app(scope, receive, send)  # type: ignore[arg-type]
+            return status, taken
+
+        assert client.portal is not None
+        assert client.portal.call(call, headers) == (401, 0)
+        assert client.portal.call(call, bearer(reader)) == (413, 1)  # who may only read sends little
+
+
+# Live events
+
+
+def test_a_stream_ends_with_its_token(place: str) -> None:
+    tokens = Tokens(SQLStorage(place))
+    tokens.create("admin")
+    reader = tokens.create("read")
+    with client_of(place) as client:
+        service = client.app.state.service  # type: ignore[attr-defined]
+
+        async def read() -> list[str]:
+            seen: list[str] = []
+            async for text in service.live.anything(Who(reader.split("_")[1], "read", None, ""), 0):
+                seen.append(text)
+                if len(seen) == 1:
+                    tokens.revoke(reader.split("_")[1])
+            return seen
+
+        service.live.readers += 1  # as the answer does
+        assert client.get("/v1/studies", headers=bearer(reader)).status_code == 200
+        assert client.portal is not None
+        assert client.portal.call(asyncio.wait_for, read(), PATIENCE) == ["retry: 3000\n\n"]
+
+
+def test_no_reader_more_than_there_may_be_is_let_in(place: str) -> None:
+    """All of them asked before the first one was counted."""
+    with client_of(place, limits=Limits(streams=3)) as client:
+        client.post("/v1/studies", json=MODELS)
+        live = client.app.state.service.live  # type: ignore[attr-defined]
+
+        async def many() -> list[str]:
+            answers = [Stream(live, live.anything(Who("", "read", None, ""), 0)) for _ in range(10)]
+            over = asyncio.Event()
+
+            async def one(answer: Stream) -> str:
+                async def receive() -> Any:
+                    await over.wait()
+                    return {"type": "http.disconnect"}
+
+                async def send(_: Any) -> None:
+                    await asyncio.sleep(0)
+
+                try:
+                    await answer({"type": "http"}, receive, send)
+                except Refused as refused:
+                    return refused.kind.name
+                return "read"
+
+            tasks = [asyncio.create_task(one(answer)) for answer in answers]
+            await asyncio.sleep(0.1)
+            over.set()
+            return sorted(await asyncio.gather(*tasks))
+
+        assert client.portal is not None
+        assert client.portal.call(many) == ["read"] * 3 + ["too-many"] * 7
+        assert live.readers == 0
+
+
+# What is taken for a value
+
+
+@pytest.mark.parametrize("cell", [True, np.True_, "1_000", "\u0661", "1e", b"1_0"])
+def test_a_table_of_outcomes_takes_numbers_only(cell: object) -> None:
+    study = Study(["a", "b"], {"m": "max"}, sigma=1.0, storage="memory")
+    trial = study.ask()
+    for frame, how in (
+        ({"arm": ["a"], "m": [cell]}, {}),
+        ({"arm": [trial.arm], "m": [1.0], "trial": [cell]}, {"trial": "trial"}),
+        ({"arm": ["a", "b"], "m": [cell, 1.0]}, {}),
+    ):
+        with pytest.raises(InvalidInput):
+            study.tell_frame(frame, **how)
+    assert study.counts()["told"] == 0
+    assert study.tell_frame({"arm": ["a"], "m": [" 1.5 "]}) == 1
+
+
+@pytest.mark.parametrize("time", [float("nan"), float("inf"), True, "now", None])
+def test_a_clock_that_says_no_time_is_named(time: object) -> None:
+    study = Study(["a", "b"], {"m": "max"}, sigma=1.0, storage="memory", clock=lambda: time)  # type: ignore[arg-type,return-value]
+    with pytest.raises(InvalidInput, match="clock of a study"):
+        study.ask()
+
+
+def test_keys_end_with_their_study(place: str) -> None:
+    """A study that was made again must not hand out trials of the one that is gone."""
+    key = {"Idempotency-Key": "one"}
+    with client_of(place) as client:
+        for _ in range(2):
+            made = client.post("/v1/studies", json=MODELS, headers={"Idempotency-Key": "made"})
+            assert (made.status_code, made.headers.get("Idempotency-Replayed")) == (201, None)
+            again = client.post("/v1/studies", json=MODELS, headers={"Idempotency-Key": "made"})
+            assert again.headers["Idempotency-Replayed"] == "true"
+            asked = client.post("/v1/studies/models/ask", json={"count": 2}, headers=key)
+            assert "Idempotency-Replayed" not in asked.headers
+            replayed = client.post("/v1/studies/models/ask", json={"count": 2}, headers=key)
+            assert replayed.headers["Idempotency-Replayed"] == "true"
+            assert len(client.get("/v1/studies/models/leases").json()["leases"]) == 2
+            assert client.delete("/v1/studies/models").status_code == 204
+
+
+@pytest.mark.parametrize("address", ["/v1/studies/", "/studies/models/", "/v1/studies/models/front/"])
+def test_nothing_is_redirected_to_another_host(place: str, address: str) -> None:
+    with client_of(place) as client:
+        for host in ("localhost", "localhost:99", "evil.example"):
+            answer = client.get(address, headers={"Host": host}, follow_redirects=False)
+            assert answer.status_code in (403, 404)
+            assert "location" not in answer.headers
+
+
+# Reads that take long
+
+
+def slow(stopped: list[str]) -> str:
+    """Work until somebody stops it; a minute is a failure."""
+    end = time.monotonic() + 60.0
+    try:
+        while time.monotonic() < end:
+            stopping.check()
+    except Stopped as why:
+        stopped.append(str(why))
+        raise
+    return "not stopped"
+
+
+def test_a_read_ends_with_its_cpu_time_or_when_its_caller_leaves() -> None:
+    async def both() -> list[str]:
+        threads, stopped = Threads(Limits(read_seconds=0.05)), []
+        gone = asyncio.Event()
+        with pytest.raises(Stopped):
+            await threads.long("me", gone, lambda: slow(stopped))
+        threads = Threads(Limits(read_seconds=30.0))
+        reading = asyncio.create_task(threads.long("me", gone, lambda: slow(stopped)))
+        await asyncio.sleep(0.05)
+        gone.set()
+        with pytest.raises(Stopped):
+            await reading
+        assert threads.in_use == 0
+        return stopped
+
+    stopped = asyncio.run(both())
+    assert "more than 0.05 s of CPU" in stopped[0]
+    assert "caller left" in stopped[1]
+
+
+def test_reads_beyond_the_threads_are_refused_and_one_caller_does_not_have_all() -> None:
+    async def many() -> tuple[int, int, str]:
+        threads, stopped = Threads(Limits(read_seconds=30.0, wait_seconds=0.2)), []
+        gone = asyncio.Event()
+        reads = [asyncio.create_task(threads.long("greedy", gone, lambda: slow(stopped))) for _ in range(45)]
+        await asyncio.sleep(0.05)
+        used = threads.in_use
+        other = await threads.long("other", asyncio.Event(), lambda: "read")
+        await asyncio.sleep(0.5)
+        refused = [read.exception() for read in reads if read.done()]
+        assert all(isinstance(each, Refused) and each.kind is problems.BUSY for each in refused)
+        gone.set()
+        await asyncio.gather(*reads, return_exceptions=True)
+        assert threads.in_use == 0
+        return used, len(refused), other
+
+    used, refused, other = asyncio.run(many())
+    assert used < Limits().long_threads
+    assert used + refused == 45
+    assert other == "read"
+
+
+def test_an_answer_to_a_read_that_was_stopped_says_when_to_try_again(place: str) -> None:
+    with client_of(place, limits=Limits(read_seconds=0.0)) as client:
+        client.post("/v1/studies", json=MODELS)
+        client.post("/v1/studies/models/ask", json={})
+        for address in ("standing", "front", "remaining", "asked-and-told", "leases", "explain?option=small"):
+            answer = client.get(f"/v1/studies/models/{address}")
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5"), address
+        assert client.post("/v1/studies/models/ask", json={}).status_code == 200
+
+
+def test_what_a_stopped_read_has_seen_is_kept() -> None:
+    study = Study(["a", "b"], {"m": "max"}, sigma=100.0, storage="memory")
+    for k in range(20):
+        study.tell(study.ask(), {"m": float(k % 2)})
+    for look in (lambda each: 2 * each.counts()["told"] - 1, lambda each: each.history().last):
+        reader = Study.load(storage=study.storage)
+        events, seen = study.storage.events, []
+
+        def few(name: str, after: int = -1, kinds: Any = None, most: int = 5) -> Iterator[Any]:
+            for event in islice(events(name, after, kinds), most):  # noqa: B023
+                seen.append(event.number)  # noqa: B023
+                yield event
+            if event.number < 39:
+                raise Stopped("it takes too long")
+
+        reader.storage.events = few  # type: ignore[method-assign]
+        for _ in range(7):
+            with pytest.raises(Stopped):
+                look(reader)
+        assert look(reader) == 39
+        assert seen == list(range(40))
+        study.storage.events = events  # type: ignore[method-assign]
+
+
+def test_the_future_is_not_looked_at_for_longer_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice of 2,000 samples took a minute in a large study; the clock is looked at after few."""
+    from paretoscout.study import forecast
+
+    slices: list[int] = []
+
+    class Future:
+        samples, stuck, stopped = 0, False, False
+
+    def advance(n: int) -> None:
+        slices.append(n)
+        Future.samples += n
+        now[0] += 0.05 * n  # seconds
+
+    now = [0.0]
+    monkeypatch.setattr(forecast.time, "monotonic", lambda: now[0])
+    assert forecast._play(Future(), advance, deadline=1.0) == np.inf  # type: ignore[arg-type]
+    assert slices == [4] * 5
+    assert now[0] <= 1.0 + 0.2
+
+
+def test_a_list_of_studies_is_made_once_for_all_who_look(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from paretoscout.service import pages
+
+    looked: list[float] = []
+    view_of = pages.view_of
+
+    def view(study: Any, seconds: float) -> Any:
+        looked.append(time.monotonic())
+        time.sleep(0.05)
+        return view_of(study, seconds=seconds)
+
+    monkeypatch.setattr(pages, "view_of", view)
+    with client_of(place) as client:
+        for k in range(4):
+            client.post("/v1/studies", json={**MODELS, "name": f"s{k}"})
+        assert "s3" in client.get("/").text
+        assert len(looked) == 4
+        with monkeypatch.context() as busy:
+            busy.setattr(pages._Seen, "rests", 1.0)
+            client.post("/v1/studies/s0/ask", json={})
+            client.post("/v1/studies", json={**MODELS, "name": "new"})
+            for _ in range(5):
+                page = client.get("/").text  # of a moment before: nobody waits, and nothing is looked at
+                assert "s0" in page
+                assert "not looked at yet" in page
+            assert len(looked) == 4
+        page = wait_for(
+            "the others to be looked at", lambda: "not looked at" not in (text := client.get("/").text) and text
+        )
+        assert "new" in page
+        assert len(looked) == 6

@@ -190,7 +190,7 @@ def test_the_list_tells_when_it_is_old(client: TestClient, place: str, tokens: T
         return text.partition("/events?after=")[2].partition('"')[0]
 
     async def first(after: str, study: str | None = None) -> str:
-        stream = service.live.anything(int(after), Who("", "read", study, "").may_see)
+        stream = service.live.anything(Who("", "read", study, ""), int(after))
         try:
             return [await anext(stream), await asyncio.wait_for(anext(stream), PATIENCE)][1]
         finally:

@@ -11,6 +11,7 @@ ParetoscoutError
 │   └── NothingToAsk                   not before outcomes are in: all that is left is being measured
 ├── MissingData (a LookupError)        a data set that is not on this machine; the message says how to get it
 ├── StorageUnavailable (an OSError)    a database that cannot be reached, is not ours, or has another version
+├── Stopped                            work that was stopped: its caller left, or it used up its CPU time
 ├── EngineUnavailable (an OSError)     a cluster that cannot be reached, or whose workers die or have other code
 ├── UnreadableFile (a ValueError)      not one of our files, or written by a newer version
 └── MissingExtra (an ImportError)      a feature whose packages are not installed; gives the install line
@@ -82,6 +83,10 @@ class Conflict(ParetoscoutError, ValueError):
 
 class NotAllowed(ParetoscoutError, PermissionError):
     """Who asks for it may not do it."""
+
+
+class Stopped(ParetoscoutError):
+    """Work that was stopped before its end, by a server: the caller left, or it used up its CPU time."""
 
 
 class NotSupported(ParetoscoutError):

@@ -345,14 +345,25 @@ class Columns:
         if values.dtype.kind in "biuf":
             return True
         try:
-            [float(value) for value in values]
+            [_float(value) for value in values]
         except (TypeError, ValueError, OverflowError):
             return False
         return True
 
-    def numbers_or_none(self, name: str) -> list[float | None]:
-        """A column of finite numbers in which some may be missing: empty, None or NaN."""
+    def numbers_or_none(self, name: str, truths: bool = True) -> list[float | None]:
+        """A column of finite numbers in which some may be missing: empty, None or NaN.
+
+        truths: whether True and False are taken for 1 and 0.
+        """
         values, numbers = self._column(name), self._floats(name)
+        if not truths:
+            given = self.frame[name]  # numpy makes numbers of the truths in a list
+            for row, value in enumerate(given if isinstance(given, (list, tuple)) else values):
+                if isinstance(value, (bool, np.bool_)):
+                    raise InvalidInput(
+                        f"column {name!r} of {self.where} must hold numbers, got {_got(value)} in {self.at(row)}: "
+                        "write 1 or 0"
+                    )
         infinite = np.isinf(numbers)
         if infinite.any():
             row = int(infinite.argmax())
@@ -364,7 +375,7 @@ class Columns:
     def _floats(self, name: str) -> FloatArray:
         """A column of numbers, NaN where one is missing; the first cell that holds anything else is refused."""
         values = self._column(name)
-        if values.dtype.kind in "biufUS":
+        if values.dtype.kind in "biuf" or (values.dtype.kind == "U" and _is_plain("".join(values.tolist()))):
             try:
                 return values.astype(float)
             except ValueError:
@@ -372,7 +383,7 @@ class Columns:
         numbers = np.full(len(values), np.nan)
         for row, value in enumerate(values):
             try:
-                numbers[row] = np.nan if _is_missing(value) else float(value)
+                numbers[row] = np.nan if _is_missing(value) else _float(value)
             except OverflowError:  # a whole number that is larger than any float
                 numbers[row] = np.inf
             except (TypeError, ValueError):
@@ -381,6 +392,18 @@ class Columns:
                     f"got {_got(value)} in {self.at(row)}{_how_to_write(value)}"
                 ) from None
         return numbers
+
+
+def _is_plain(text: str) -> bool:
+    """True if no number in a text is written in a way that only Python knows: 1_000, or digits of other scripts."""
+    return "_" not in text and text.isascii()
+
+
+def _float(value: Any) -> float:
+    """Return the number that a cell is, or spells."""
+    if isinstance(value, (str, bytes)) and not _is_plain(str(value).strip()):
+        raise ValueError
+    return float(value)
 
 
 def _got(value: Any) -> str:

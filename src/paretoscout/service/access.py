@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from urllib.parse import urlsplit
 
@@ -39,6 +40,7 @@ class Who:
     worker: str
     by_cookie: bool = False
     csrf: str = ""
+    gone: asyncio.Event = field(default_factory=asyncio.Event, compare=False)  # set when they left
 
     def allows(self, scope: str) -> bool:
         """Whether they may do what a scope is for."""
@@ -60,6 +62,7 @@ class Access:
         self._failures: dict[str, deque[float]] = {}
         self._lock = threading.Lock()
         self._looked, self._made = -LOOKED_SECONDS, False
+        self._valid: set[str] = set()  # names of tokens
 
     @property
     def needed(self) -> bool:
@@ -73,9 +76,19 @@ class Access:
             self._made, self._looked = self.tokens.any(), time.monotonic()
         return self._made
 
+    def look_again(self) -> bool:
+        """Look up which tokens can be used; return True if one cannot be used any more."""
+        made, before = self._made, self._valid
+        self._valid = self.tokens.valid_ids()
+        return not before <= self._valid or (self.needed and not made)
+
+    def still(self, who: Who) -> bool:
+        """True if somebody who came in may stay, by what was last looked up."""
+        return who.token in self._valid if who.token else not self._made
+
     def who(self, request: Request, scope: str, study: str | None = None) -> Who:
-        """Return who calls, if they may do what the scope is for, to this study."""
-        who = self.caller(request)
+        """Return who calls, if they may do what the scope is for, to this study. Their token was looked up before."""
+        who: Who = request.state.who
         if who.by_cookie and request.method not in SAFE:
             self.check_csrf(who, request.headers.get("x-csrf-token", ""))
         if not who.allows(scope):
@@ -93,14 +106,16 @@ class Access:
         worker = self._worker(request)
         if not text and not self.needed:
             self._check_host(request)
-            return Who("", SCOPES[-1], None, worker or "local")
+            return Who("", SCOPES[-1], None, worker or "local", gone=request.state.gone)
         if not text:
             raise Refused(problems.NO_TOKEN, "No token was sent.")
         token = self.tokens.find(text)
         if token is None:
             self._note_failure(request)
             raise Refused(problems.NO_TOKEN, "The token is wrong, has ended, or was revoked.")
-        return Who(token.id, token.scope, token.study, worker or token.id, by_cookie, csrf_of(text))
+        self._valid.add(token.id)
+        csrf, gone = csrf_of(text), request.state.gone
+        return Who(token.id, token.scope, token.study, worker or token.id, by_cookie, csrf, gone)
 
     def sign_in(self, request: Request, text: str) -> Token:
         """Return the token that somebody typed into the page."""

@@ -21,10 +21,12 @@ from ..study.exported import csv_lines, json_lines
 from ..study.study import remark
 from . import bodies, problems
 from .access import Who
+from .bodies import LIMITS
 from .problems import Refused
 from .service import Service
 from .studies import Key
 from .telemetry import logger
+from .threads import long_read
 
 #: Every route may answer by a problem.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -42,7 +44,7 @@ router = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[Security(HTTP
 JSON = "application/json"
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """Return what the server works with."""
     service: Service = request.app.state.service
     return service
@@ -51,8 +53,9 @@ def service_of(request: Request) -> Service:
 def needs(scope: str) -> Callable[..., Who]:
     """Return what finds out who calls, and refuses them if they may not do what the scope is for."""
 
-    def who(request: Request) -> Who:
-        found = service_of(request).access.who(request, scope, request.path_params.get("name"))
+    async def who(request: Request) -> Who:
+        service: Service = request.app.state.service
+        found = service.access.who(request, scope, request.path_params.get("name"))
         request.state.facts = {"token": found.token, "worker": found.worker}
         request.state.one_study = found.study is not None
         return found
@@ -63,7 +66,7 @@ def needs(scope: str) -> Callable[..., Who]:
 async def key_of(
     request: Request,
     idempotency_key: Annotated[
-        str | None, Header(max_length=100, description="drawn by the caller: the same again is done once")
+        str | None, Header(max_length=LIMITS.name, description="drawn by the caller: the same again is done once")
     ] = None,
 ) -> Key:
     """Return what makes a request the same as another one."""
@@ -73,7 +76,7 @@ async def key_of(
 
 
 StudyName = Annotated[
-    str, Path(max_length=500, pattern=r"^[^\x00-\x1f]+$", description="name of the study", examples=["models"])
+    str, Path(max_length=LIMITS.names, pattern=r"^[^\x00-\x1f]+$", description="name of the study", examples=["models"])
 ]
 Called = Annotated[Service, Depends(service_of)]
 Watcher = Annotated[Who, Depends(needs("metrics"))]
@@ -82,7 +85,7 @@ Teller = Annotated[Who, Depends(needs("tell"))]
 Writer = Annotated[Who, Depends(needs("write"))]
 Admin = Annotated[Who, Depends(needs("admin"))]
 Keyed = Annotated[Key, Depends(key_of)]
-Option = Annotated[str, Query(max_length=500, description="name of the option")]
+Option = Annotated[str, Query(max_length=LIMITS.names, description="name of the option")]
 
 
 def answered(text: str, again: bool) -> Response:
@@ -127,12 +130,19 @@ def create_study(service: Called, who: Writer, key: Keyed, body: bodies.StudyBod
     limits = service.settings.limits
     if "/" in body.name:
         raise InvalidInput(f"name of a study must have no '/' in it, got {body.name!r}", "name")
+    features = _features(body)
     for what, n, most in (
         ("arms", len(body.arms), limits.arms),
         ("blocks", 0 if body.blocks is None else len(body.blocks), limits.blocks),
+        ("contexts", features, limits.contexts),
     ):
         if n > most:
             raise Refused(problems.TOO_MANY, f"a study may have {most:,} {what}, got {n:,}", what)
+    for what, n in (("metrics", len(body.metrics)), ("contexts", features)):
+        if n * len(body.arms) > limits.cells:
+            raise Refused(
+                problems.TOO_MANY, f"arms times {what} may be {limits.cells:,}, got {n * len(body.arms):,}", what
+            )
     made = {each.name: each.by for each in service.storage.listed()}
     there = body.name in made
     if not there and list(made.values()).count(who.token) >= limits.studies:
@@ -152,7 +162,15 @@ def create_study(service: Called, who: Writer, key: Keyed, body: bodies.StudyBod
     return Response(text, 201, media_type=JSON)
 
 
+def _features(body: bodies.StudyBody) -> int:
+    """Return how many features the contexts of a study are, once categories are encoded."""
+    rows = [row for row in body.arms if isinstance(row, dict)]
+    kinds = [{row.get(name) for row in rows} for name in body.contexts]
+    return sum(max(1, len(each) - 1) if any(isinstance(value, str) for value in each) else 1 for each in kinds)
+
+
 @router.get("/studies/{name}", summary="What a study was made with")
+@long_read
 def settings(service: Called, who: Reader, name: StudyName) -> bodies.SettingsOut:
     """What a study was made with, as far as whoever measures must know it."""
     spec = service.studies.read(name, lambda study: study.spec)
@@ -184,6 +202,7 @@ def delete_study(request: Request, service: Called, who: Admin, name: StudyName)
 
 
 @router.get("/studies/{name}/standing", responses={200: STANDING}, summary="All that is known")
+@long_read
 def standing(
     service: Called, who: Reader, name: StudyName, at: Annotated[int | None, Query(ge=-1, lt=2**63)] = None
 ) -> Response:
@@ -192,6 +211,7 @@ def standing(
 
 
 @router.get("/studies/{name}/front", summary="The answer")
+@long_read
 def front(service: Called, who: Reader, name: StudyName) -> bodies.FrontOut:
     """The options that are proven to be on the front, and the answer as a sentence."""
 
@@ -204,8 +224,13 @@ def front(service: Called, who: Reader, name: StudyName) -> bodies.FrontOut:
 
 
 @router.get("/studies/{name}/explain", summary="Why an option has its verdict")
+@long_read
 def explain(
-    service: Called, who: Reader, name: StudyName, option: Option, rival: Annotated[str | None, Query()] = None
+    service: Called,
+    who: Reader,
+    name: StudyName,
+    option: Option,
+    rival: Annotated[str | None, Query(max_length=LIMITS.names)] = None,
 ) -> bodies.ExplanationOut:
     """Why an option has its verdict, by how much, and what is still missing; compared with its nearest rival."""
 
@@ -225,6 +250,7 @@ def explain(
 
 
 @router.get("/studies/{name}/against", summary="Differences from one option")
+@long_read
 def against(service: Called, who: Reader, name: StudyName, option: Option) -> bodies.AgainstOut:
     """How all other options differ from this one, such as the present one: in the metric's unit, and as a share."""
 
@@ -245,6 +271,7 @@ def against(service: Called, who: Reader, name: StudyName, option: Option) -> bo
 
 
 @router.get("/studies/{name}/asked-and-told", summary="Whether what is lost depends on the option")
+@long_read
 def asked_and_told(service: Called, who: Reader, name: StudyName) -> bodies.AskedAndToldOut:
     """What became of the trials of each option: how many were asked, told, given up, failed, are open."""
 
@@ -257,6 +284,7 @@ def asked_and_told(service: Called, who: Reader, name: StudyName) -> bodies.Aske
 
 
 @router.get("/studies/{name}/remaining", summary="What it will cost to know more")
+@long_read
 def remaining(service: Called, who: Reader, name: StudyName) -> bodies.RemainingOut:
     """How many more measurements until every option has its verdict, about."""
 
@@ -285,12 +313,13 @@ def export(
     form: Annotated[Literal["csv", "json"], Query(alias="format")] = "csv",
 ) -> StreamingResponse:
     """All measurements: trial (empty: imported), option, block, metrics, time."""
-    study = service.studies.read(name, lambda study: study)
+    study = service.studies.read(name, lambda study: study)  # refused now, if there is no such study
     lines: Iterator[str] = csv_lines(study) if form == "csv" else json_lines(study)
     media = "text/csv; charset=utf-8" if form == "csv" else JSON
     safe = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)[:60]
     headers = {"Content-Disposition": f'attachment; filename="{safe}.{form}"'}
-    return StreamingResponse(_chunks(lines), media_type=media, headers=headers)
+    chunks = service.threads.each(who.token, who.gone, _chunks(lines))
+    return StreamingResponse(chunks, media_type=media, headers=headers)
 
 
 def _chunks(lines: Iterator[str], size: int = 65_536) -> Iterator[str]:
@@ -407,6 +436,7 @@ def _done(study: Study, events: list[Event]) -> str:
 
 
 @router.get("/studies/{name}/leases", summary="Open trials")
+@long_read
 def leases(service: Called, who: Reader, name: StudyName) -> bodies.LeasesOut:
     """Trials that were asked and are neither told nor void, oldest first."""
 
@@ -435,7 +465,7 @@ def give_back(
     key: Keyed,
     name: StudyName,
     trial: Annotated[int, Path(ge=0, lt=2**63)],
-    reason: Annotated[str, Query(max_length=500)] = "",
+    reason: Annotated[str, Query(max_length=LIMITS.text)] = "",
     cut: Annotated[bool, Query(description="in rounds: it was the round that was cut short")] = False,
 ) -> Response:
     """Give a trial back: it costs no data, and is asked again."""
@@ -472,7 +502,7 @@ def withdraw(
     key: Keyed,
     name: StudyName,
     option: Option,
-    reason: Annotated[str, Query(max_length=500)] = "withdrawn",
+    reason: Annotated[str, Query(max_length=LIMITS.text)] = "withdrawn",
     looked: Annotated[bool, Query(description="the outcomes so far were a reason")] = False,
 ) -> Response:
     """Take an option out. Its outcomes are kept; verdicts that rested on it are judged again."""

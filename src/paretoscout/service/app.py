@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -51,17 +50,17 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.live.closing = asyncio.Event()
+        service.threads.begin()
         _let_readers_go(service, asyncio.get_running_loop())
         _end_with_parent()
         if told.warm:
             threading.Thread(target=warm_up, args=(service.ready,), daemon=True, name="warm-up").start()
         else:
             service.ready.set()
-        limiter = current_default_thread_limiter()
-        over = watch.begin(service, lambda: limiter.borrowed_tokens)
+        over = watch.begin(service, lambda: service.threads.in_use)
         yield
         over.set()
-        service.live.close()
+        service.close()
         service.storage.close()
 
     app = FastAPI(
@@ -69,6 +68,7 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
         version=__version__,
         description=ABOUT,
         lifespan=life,
+        redirect_slashes=False,  # it would send to http://, and to any host
         docs_url=None,
         redoc_url=None,
         responses={},
@@ -79,7 +79,7 @@ def make_app(settings: ServerSettings | None = None) -> FastAPI:
     _add_health(app, service)
     add_pages(app, service)
     _add_errors(app)
-    app.add_middleware(Doors, limits=told.limits, telemetry=service.telemetry)
+    app.add_middleware(Doors, service=service, refuse=_refuse)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
     return app
 
@@ -93,7 +93,7 @@ def _let_readers_go(service: Service, loop: asyncio.AbstractEventLoop) -> None:
 
         def end(signum: int, frame: Any, before: Any = before) -> None:
             _end_at_last()
-            loop.call_soon_threadsafe(service.live.close)
+            loop.call_soon_threadsafe(service.close)
             if callable(before):
                 before(signum, frame)
 
@@ -140,8 +140,7 @@ def _add_events(app: FastAPI, service: Service) -> None:
         """All events with numbers above `after`, and those to come. After a break, go on by Last-Event-ID."""
         if last_event_id is not None and last_event_id.isdecimal() and len(last_event_id) < 19:
             after = max(after, int(last_event_id))
-        stream = await service.live.stream(name, after, follow, brief)
-        return StreamingResponse(stream, media_type=live.MEDIA_TYPE, headers={"X-Accel-Buffering": "no"})
+        return live.Stream(service.live, await service.live.stream(who, name, after, follow, brief))
 
 
 def _add_health(app: FastAPI, service: Service) -> None:
@@ -177,9 +176,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ParetoscoutError)
     async def _(request: Request, error: ParetoscoutError) -> Response:
-        if isinstance(error, UnknownName) and error.kind == "study" and getattr(request.state, "one_study", False):
-            error = UnknownName("study", error.name, [])  # whoever has a token for one study learns no names of others
-        return page_of_problem(request, error) if for_people(request) else of_error(error, number(request))
+        return _refuse(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, error: RequestValidationError) -> Response:
@@ -192,6 +189,15 @@ def _add_errors(app: FastAPI) -> None:
         if for_people(request):
             return page_of_problem(request, Refused(kind))
         return problem(kind, str(error.detail)[:500], number(request), headers=error.headers)
+
+
+def _refuse(request: Request, error: Exception) -> Response:
+    """Return the answer to a request that is refused: a page for people, or else a problem."""
+    if isinstance(error, UnknownName) and error.kind == "study" and getattr(request.state, "one_study", False):
+        error = UnknownName("study", error.name, [])  # whoever has a token for one study learns no names of others
+    if isinstance(error, ParetoscoutError) and for_people(request):
+        return page_of_problem(request, error)
+    return of_error(error, str(request.state.request_id))
 
 
 def _description(app: FastAPI) -> dict[str, Any]:

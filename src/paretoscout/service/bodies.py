@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-Name = Annotated[str, Field(min_length=1, max_length=500)]
-Number = FiniteFloat
-Scalar = str | int | FiniteFloat | bool | None
+from .settings import Limits
+
+LIMITS = Limits()
+#: Numbers are numbers: neither true nor "1.5".
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LIMITS.number, le=LIMITS.number)]
+Whole = Annotated[int, Field(strict=True)]
+Name = Annotated[str, Field(min_length=1, max_length=LIMITS.names)]
+Text = Annotated[str, Field(max_length=LIMITS.text)]
+Time = Annotated[str, Field(max_length=LIMITS.times)]
+Tags = Annotated[list[Name], Field(max_length=LIMITS.tags)]
+Cell = Annotated[str, Field(max_length=LIMITS.names)] | StrictBool | Whole | Number | None
 
 
 class Closed(BaseModel):
@@ -21,14 +29,14 @@ class MetricBody(Closed):
     """What is measured."""
 
     direction: Literal["min", "max"] = "max"
-    eps: Annotated[
-        FiniteFloat | str, Field(description='difference that does not matter; "2%": a share of the value')
-    ] = 0.0
+    eps: Annotated[Number | Time, Field(description='difference that does not matter; "2%": a share of the value')] = (
+        0.0
+    )
     unit: Annotated[str, Field(max_length=50)] = ""
-    bounds: Annotated[tuple[FiniteFloat, FiniteFloat] | None, Field(description="lowest and highest value")] = None
-    exact: Annotated[bool, Field(description="a number that never varies is certain")] = False
+    bounds: Annotated[tuple[Number, Number] | None, Field(description="lowest and highest value")] = None
+    exact: Annotated[StrictBool, Field(description="a number that never varies is certain")] = False
     scale: Literal["linear", "log"] | None = None
-    ratio: Annotated[FiniteFloat | None, Field(description="with blocks: how many times another at most")] = None
+    ratio: Annotated[Number | None, Field(description="with blocks: how many times another at most")] = None
     kind: Annotated[Literal["number", "pass/fail"], Field(description='"pass/fail": every outcome is 0 or 1')] = (
         "number"
     )
@@ -56,47 +64,53 @@ class StudyBody(Closed):
     )
 
     name: Annotated[str, Field(min_length=1, max_length=100, description="of the study, without '/'")]
-    title: Annotated[str, Field(max_length=500, description="the question that the study answers")] = ""
-    note: Annotated[str, Field(max_length=2000)] = ""
-    tags: Annotated[list[Name], Field(max_length=20)] = []
+    title: Annotated[Text, Field(description="the question that the study answers")] = ""
+    note: Text = ""
+    tags: Tags = []
     arms: Annotated[
-        list[Name] | list[dict[str, Scalar]],
+        list[Name] | list[dict[Name, Cell]],
         Field(min_length=1, description="names of the options, or a table of them: its first column names them"),
     ]
-    metrics: Annotated[dict[Name, Literal["min", "max"] | MetricBody], Field(min_length=1)]
+    metrics: Annotated[dict[Name, Literal["min", "max"] | MetricBody], Field(min_length=1, max_length=LIMITS.metrics)]
     sigma: Annotated[
-        FiniteFloat | list[FiniteFloat] | dict[str, FiniteFloat | None] | None,
+        Number | list[Number] | dict[Name, Number | None] | None,
         Field(description="standard deviation of the noise; left out: it is unknown, and noise is normal"),
     ] = None
-    guards: Annotated[list[str], Field(description='limits that options must keep: "latency <= 200"')] = []
-    contexts: Annotated[list[str], Field(description="columns of arms that may explain the means")] = []
+    guards: Annotated[
+        list[Text], Field(max_length=LIMITS.guards, description='limits that options must keep: "latency <= 200"')
+    ] = []
+    contexts: Annotated[
+        list[Name], Field(max_length=LIMITS.contexts, description="columns of arms that may explain the means")
+    ] = []
     model: Literal["none", "linear", "logistic"] = "none"
-    theta_max: FiniteFloat | None = None
+    theta_max: Number | None = None
     cost: Annotated[
-        list[FiniteFloat] | dict[str, FiniteFloat] | str | None,
+        list[Number] | dict[Name, Number] | Name | None,
         Field(description="what one sample of each option costs; or the column of arms that says it"),
     ] = None
-    delta: Annotated[FiniteFloat, Field(gt=0, lt=1, description="probability of error that is allowed")] = 0.05
-    algorithm: Annotated[str, Field(max_length=500, description="NAME[:SETTING=VALUE...]")] = "scout"
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    delta: Annotated[Number, Field(gt=0, lt=1, description="probability of error that is allowed")] = 0.05
+    algorithm: Annotated[Text, Field(description="NAME[:SETTING=VALUE...]")] = "scout"
+    seed: Annotated[Whole, Field(ge=0, lt=2**63)] = 0
     lease: Annotated[
-        FiniteFloat | str, Field(description='a trial not told by then is asked again: seconds, or "30min"')
+        Number | Time, Field(description='a trial not told by then is asked again: seconds, or "30min"')
     ] = "1h"
     give_up: Annotated[
-        FiniteFloat | str | None, Field(description='"lease", "never", or a time span: what comes later is no evidence')
+        Number | Time | None, Field(description='"lease", "never", or a time span: what comes later is no evidence')
     ] = "lease"
-    at_give_up: Annotated[dict[str, FiniteFloat] | None, Field(description='what silence means: {"conversion": 0}')] = (
+    at_give_up: Annotated[dict[Name, Number] | None, Field(description='what silence means: {"conversion": 0}')] = None
+    order: Literal["asked", "told"] = "asked"
+    goal: Annotated[Time | Whole | None, Field(description='"practical", "front", "cover" or a number of options')] = (
         None
     )
-    order: Literal["asked", "told"] = "asked"
-    goal: Annotated[str | int | None, Field(description='"practical", "front", "cover" or a number of options')] = None
-    budget: Annotated[int | None, Field(ge=1, lt=2**53)] = None
+    budget: Annotated[Whole | None, Field(ge=1, lt=2**53)] = None
     blocks: Annotated[
         list[Name] | Literal["rounds"] | None, Field(description="what every option is measured on, such as prompts")
     ] = None
     target: Literal["list", "population"] = "list"
     tradeoffs: Annotated[
-        list[str] | list[list[FiniteFloat]] | None,
+        Annotated[list[Text], Field(max_length=LIMITS.tradeoffs)]
+        | Annotated[list[list[Number]], Field(max_length=LIMITS.tradeoffs)]
+        | None,
         Field(description='what metrics are worth in units of others: "1 ms <= 3 MB"; or rows of weights'),
     ] = None
 
@@ -106,10 +120,12 @@ class AskBody(Closed):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"count": 2}]})
 
-    count: Annotated[int, Field(ge=1, le=10_000, description="up to so many, to be measured at the same time")] = 1
-    option: Annotated[str | None, Field(description="this one, whatever the algorithm would ask for")] = None
+    count: Annotated[
+        Whole, Field(ge=1, le=LIMITS.batch, description="up to so many, to be measured at the same time")
+    ] = 1
+    option: Annotated[Name | None, Field(description="this one, whatever the algorithm would ask for")] = None
     round: Annotated[
-        list[str] | Literal["all"] | None,
+        list[Name] | Literal["all"] | None,
         Field(description='in a study in rounds: a trial of each of these options, or of "all" that matter'),
     ] = None
 
@@ -132,7 +148,7 @@ class TrialsOut(Closed):
 class Below(Closed):
     """A value too small to be measured: at most so large."""
 
-    below: FiniteFloat
+    below: Number
 
 
 class ObservationBody(Closed):
@@ -143,21 +159,21 @@ class ObservationBody(Closed):
         json_schema_extra={"examples": [{"trial": 0, "values": {"quality": 0.81, "cost": 1.2}, "note": "warm"}]},
     )
 
-    trial: Annotated[int | None, Field(ge=0, lt=2**63)] = None
-    option: str | None = None
-    block: str | None = None
+    trial: Annotated[Whole | None, Field(ge=0, lt=2**63)] = None
+    option: Name | None = None
+    block: Name | None = None
     values: Annotated[
-        dict[str, FiniteFloat | Below | None],
+        dict[Name, Number | Below | None],
         Field(description="a number for each metric; null: it was not measured; what is left out is told later"),
     ]
-    note: Annotated[str, Field(max_length=2000)] = ""
-    tags: Annotated[list[Name], Field(max_length=20)] = []
+    note: Text = ""
+    tags: Tags = []
 
 
 class ObservationsBody(Closed):
     """Several outcomes: all of them are kept or, if one is wrong, none."""
 
-    observations: Annotated[list[ObservationBody], Field(min_length=1, max_length=10_000)]
+    observations: Annotated[list[ObservationBody], Field(min_length=1, max_length=LIMITS.batch)]
 
 
 class ToldOut(Closed):
@@ -178,9 +194,9 @@ class ArmsBody(Closed):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"arms": ["huge"], "looked": True}]})
 
-    arms: Annotated[list[Name] | list[dict[str, Scalar]], Field(min_length=1)]
-    looked: Annotated[bool, Field(description="outcomes so far may be why these were picked")] = True
-    cost: list[FiniteFloat] | dict[str, FiniteFloat] | None = None
+    arms: Annotated[list[Name] | list[dict[Name, Cell]], Field(min_length=1)]
+    looked: Annotated[StrictBool, Field(description="outcomes so far may be why these were picked")] = True
+    cost: list[Number] | dict[Name, Number] | None = None
 
 
 class NoteBody(Closed):
@@ -188,9 +204,9 @@ class NoteBody(Closed):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"note": "pilot", "tags": ["llm"]}]})
 
-    note: Annotated[str, Field(max_length=2000)] = ""
-    tags: Annotated[list[Name], Field(max_length=20)] = []
-    trial: Annotated[int | None, Field(ge=0, lt=2**63)] = None
+    note: Text = ""
+    tags: Tags = []
+    trial: Annotated[Whole | None, Field(ge=0, lt=2**63)] = None
 
 
 class StudyOut(Closed):

@@ -1,4 +1,7 @@
-"""What every request goes through first: its size, its time, its number, its line in the log."""
+"""What every request goes through first: its caller, its size, its time, its number, its line in the log.
+
+The token is checked on the headers. The body is read only then: a caller without a token costs no memory.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,24 @@ import asyncio
 import re
 import secrets
 import time
+from collections.abc import Callable
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from . import problems
-from .problems import Refused, of_error
-from .settings import Limits
-from .telemetry import Telemetry, logger
+from ..errors import ParetoscoutError
+from .problems import of_error
+from .reading import Bodies, check_json, is_json
+from .service import Service
+from .telemetry import logger
+
+#: What anybody may look at: addresses, and beginnings of addresses.
+PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/sign-in", "/static/")
+#: A body that is larger is looked at in a thread: everybody else would wait.
+LOOKED_AT_AT_ONCE = 65_536
 
 #: What every answer says to browsers: nothing from elsewhere, no frames, no guessing.
 HEADERS = {
@@ -40,8 +53,10 @@ def _number_of(scope: Scope) -> str:
 class Doors:
     """The outermost part of the application: nothing gets past it unseen, too large or too slow."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, telemetry: Telemetry) -> None:
-        self.app, self.limits, self.telemetry, self.log = app, limits, telemetry, logger()
+    def __init__(self, app: ASGIApp, service: Service, refuse: Callable[[Request, Exception], Response]) -> None:
+        self.app, self.service, self.refuse, self.log = app, service, refuse, logger()
+        self.limits = service.settings.limits
+        self.bodies = Bodies(self.limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through."""
@@ -49,7 +64,8 @@ class Doors:
             await self.app(scope, receive, send)
             return
         number, began = _number_of(scope), time.perf_counter()
-        scope.setdefault("state", {})["request_id"] = number
+        gone = asyncio.Event()  # set when the caller left
+        scope.setdefault("state", {}).update(request_id=number, gone=gone)
         answered: dict[str, Any] = {"status": 0, "whole": False}
         head = scope["method"] == "HEAD"  # answered as GET is, without the body
         inner = {**scope, "method": "GET"} if head else scope
@@ -72,58 +88,62 @@ class Doors:
             answered["whole"] = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
-        async def receive_to_end() -> Message:
-            if not head:
-                return await receive()
-            await begun.wait()
-            return {"type": "http.disconnect"}  # what would go on for ever has no more to say
-
         error: BaseException | None = None
+        body, watching = b"", None
         try:
-            await self.app(inner, await self._whole(scope, receive, receive_to_end), answer)
+            most = await self._most(inner)
+            body = await self.bodies.read(scope, receive, most)
+            if body and is_json(scope):
+                if len(body) > LOOKED_AT_AT_ONCE:
+                    await run_in_threadpool(check_json, body, self.limits)
+                else:
+                    check_json(body, self.limits)
+            watching = asyncio.create_task(_watch(receive, gone))
+            parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+            async def handed_on() -> Message:
+                if parts:
+                    return parts.pop()
+                # of HEAD, what would go on for ever has no more to say
+                await (begun if head else gone).wait()
+                return {"type": "http.disconnect"}
+
+            await self.app(inner, handed_on, answer)
             if head and not answered["whole"]:
                 await answer({"type": "http.response.body", "body": b""})
-        except Refused as refused:
+        except ParetoscoutError as refused:
             if not answered["status"]:
-                await of_error(refused, number)(scope, receive, answer)
+                answer_ = self.refuse(Request(inner), refused)
+                if watching is None and not _is_small(scope):
+                    answer_.headers["Connection"] = "close"  # its body is not read
+                await answer_(scope, receive, answer)
         except Exception as unexpected:
             error = unexpected
             if not answered["status"]:
                 await of_error(unexpected, number)(scope, receive, answer)
         finally:
+            if watching is not None:
+                watching.cancel()
+            self.bodies.release(body)
             self._note(
                 {**inner, "method": scope["method"]}, number, answered["status"], time.perf_counter() - began, error
             )
 
-    async def _whole(self, scope: Scope, receive: Receive, then: Receive) -> Receive:
-        """Wait for the body of a request, within its limits, and return what hands it on, and then what comes then."""
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        large = Refused(problems.TOO_LARGE, f"It may have {self.limits.body:,} bytes.", headers={"Connection": "close"})
-        if not declared.isdigit() or int(declared) > self.limits.body:
-            raise large
-        parts: list[Message] = []
-        received = 0
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                while not parts or parts[-1].get("more_body", False):
-                    parts.append(await receive())
-                    received += len(parts[-1].get("body", b""))
-                    if received > self.limits.body:
-                        raise large
-        except TimeoutError:
-            close = {"Connection": "close"}
-            raise Refused(problems.TOO_SLOW, f"It may take {self.limits.seconds:g} s.", headers=close) from None
-
-        async def handed_on() -> Message:
-            return parts.pop(0) if parts else await then()
-
-        return handed_on
+    async def _most(self, scope: Scope) -> int:
+        """Return how many bytes a request may have, by its headers; refuse it if its token is not valid."""
+        path = scope["path"]
+        if any(path.startswith(public) if public.endswith("/") else path == public for public in PUBLIC):
+            return self.limits.small_body
+        self.service.threads.check_room()
+        who = await run_in_threadpool(self.service.access.caller, Request(scope))
+        scope["state"]["who"] = who
+        return self.limits.body if who.allows("tell") else self.limits.small_body
 
     def _note(self, scope: Scope, number: str, status: int, seconds: float, error: BaseException | None) -> None:
         route = getattr(scope.get("route"), "path", None) or "other"
-        self.telemetry.requests.labels(route, str(status)).inc()
+        self.service.telemetry.requests.labels(route, str(status)).inc()
         if "text/event-stream" not in str(dict(scope["headers"]).get(b"accept", b"")):
-            self.telemetry.latency.labels(route).observe(seconds)
+            self.service.telemetry.latency.labels(route).observe(seconds)
         facts = {
             "request": number,
             "method": scope["method"],
@@ -137,3 +157,22 @@ class Doors:
             self.log.error("unexpected error", extra={"facts": facts}, exc_info=error)
         else:
             self.log.info("request", extra={"facts": facts})
+
+
+def _is_small(scope: Scope) -> bool:
+    """True if the body of a request is so small that the server may as well let it come in, and throw it away."""
+    headers = dict(scope["headers"])
+    declared = headers.get(b"content-length", b"0")
+    return (
+        b"transfer-encoding" not in headers
+        and declared.isdigit()
+        and len(declared) < 6
+        and int(declared) <= LOOKED_AT_AT_ONCE
+    )
+
+
+async def _watch(receive: Receive, gone: asyncio.Event) -> None:
+    """Notice that the caller left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()

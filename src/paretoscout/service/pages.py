@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
@@ -13,7 +15,7 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from ..errors import ParetoscoutError
+from ..errors import ParetoscoutError, Stopped
 from ..page import (
     Choice,
     Download,
@@ -33,7 +35,7 @@ from ..storage import Listed
 from ..study import StudySpec
 from . import problems
 from .access import COOKIE, Who
-from .live import MEDIA_TYPE, total
+from .live import Stream, total
 from .problems import Refused, kind_of
 from .service import Service
 
@@ -72,7 +74,7 @@ class Views:
         self._rows: dict[str, tuple[Listed, Row]] = {}
         self._list = _Seen()
 
-    async def of(self, name: str, present: bool = False) -> View:
+    async def of(self, name: str, who: Who, present: bool = False) -> View:
         """Return the view of a study after its last event or, for whoever need not wait, a moment before."""
         head = await run_in_threadpool(self.service.storage.head, name)
         seen = self._seen.setdefault(name, _Seen())
@@ -88,44 +90,68 @@ class Views:
                 return seen.view
             await asyncio.sleep(seen.rests)
             began = time.monotonic()
-            seen.view = await run_in_threadpool(self.service.studies.read, name, view_of)
+            seen.view = await self.service.threads.long(
+                who.token, who.gone, lambda: self.service.studies.read(name, view_of)
+            )
             seen.made, seen.took = time.monotonic(), time.monotonic() - began
             return seen.view
 
     async def rows(self, who: Who) -> tuple[list[Row], int]:
-        """Return the rows of the list, of studies that somebody may see, and the `total` of these."""
-        async with self._list.lock:
-            await asyncio.sleep(self._list.rests)
-            began = time.monotonic()
-            found = await run_in_threadpool(self._rows_of, who)
-            self._list.made, self._list.took = time.monotonic(), time.monotonic() - began
-            return found
+        """Return the rows of the list, of studies that somebody may see, and the `total` of these.
 
-    def _rows_of(self, who: Who) -> tuple[list[Row], int]:
+        Which studies there are is looked up each time. Nobody waits for what others look up of them.
+        """
+        listed = await run_in_threadpool(self.service.storage.listed)
+        if not self._list.lock.locked() and self._list.rests == 0:
+            async with self._list.lock:
+                began = time.monotonic()
+                with suppress(Refused, Stopped):  # all threads are in use: what is known is shown
+                    await self.service.threads.long(who.token, who.gone, lambda: self._look(listed))
+                self._list.made, self._list.took = time.monotonic(), time.monotonic() - began
+        seen = [each for each in listed if who.may_see(each.name)]
+        return await run_in_threadpool(lambda: [self._row(each) for each in reversed(seen)]), total(
+            each.last for each in seen
+        )
+
+    def _look(self, listed: Sequence[Listed]) -> None:
+        """Make the rows of studies that changed, as far as time allows: the rest comes with the next list."""
         end = time.monotonic() + LIST_SECONDS
-        listed = [each for each in self.service.storage.listed() if who.may_see(each.name)]
-        rows = [self._row(each, time.monotonic() < end) for each in reversed(listed)]
-        return rows, total(each.last for each in listed)
+        self._rows = {each.name: self._rows[each.name] for each in listed if each.name in self._rows}
+        for each in reversed(listed):
+            known = self._rows.get(each.name)
+            if time.monotonic() > end:
+                return
+            if isinstance(each.spec, str) and (known is None or known[0] != each):
+                try:
+                    self._rows[each.name] = each, self._looked_at(each)
+                except Stopped:
+                    return
 
-    def _row(self, each: Listed, look: bool) -> Row:
-        link = address(each.name)
-        known = self._rows.get(each.name)
-        if known is not None and (known[0] == each or not look):
-            return known[1]
-        if not isinstance(each.spec, str):
-            return unreadable(each.name, str(each.spec))
+    def _looked_at(self, each: Listed) -> Row:
+        """Return the row of a study."""
         try:
-            if not look:
-                title = StudySpec.of_text(each.spec, each.name).title or each.name
-                return Row(each.name, title, link, "running", says="not looked at yet", at=each.at)
             view = self.service.studies.read(each.name, lambda study: view_of(study, seconds=0.0))
+        except Stopped:
+            raise
         except ParetoscoutError as problem:
             return unreadable(each.name, str(problem))
         seen = self._seen.get(each.name)
         if seen is not None and seen.view is not None and time.monotonic() - seen.made < OLD_SECONDS:
             view = replace(view, remaining=seen.view.remaining)  # to find out what remains takes long
-        self._rows[each.name] = each, row_of(view, link)
-        return self._rows[each.name][1]
+        return row_of(view, address(each.name))
+
+    def _row(self, each: Listed) -> Row:
+        """Return the row of a study as far as it is known."""
+        known = self._rows.get(each.name)
+        if known is not None and known[0].spec == each.spec and known[0].last <= each.last:
+            return known[1]
+        try:
+            if not isinstance(each.spec, str):
+                raise each.spec
+            title = StudySpec.of_text(each.spec, each.name).title or each.name
+        except ParetoscoutError as problem:
+            return unreadable(each.name, str(problem))
+        return Row(each.name, title, address(each.name), "running", says="not looked at yet", at=each.at)
 
 
 def address(name: str) -> str:
@@ -140,21 +166,20 @@ def add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/", **hidden)
     async def studies(request: Request, q: str = "") -> Response:
-        who = await run_in_threadpool(service.access.who, request, "read")
+        who = service.access.who(request, "read")
         rows, number = await views.rows(who)
         frame = replace(_frame(service, who), events=f"/events?after={number}")
         return HTMLResponse(await run_in_threadpool(list_page, rows, frame, q[:200]))
 
     @app.get("/events", **{**hidden, "response_class": StreamingResponse})
     async def events(request: Request, after: int = 0) -> Response:
-        who = await run_in_threadpool(service.access.who, request, "read")
-        stream = service.live.anything(after, who.may_see)
-        return StreamingResponse(stream, media_type=MEDIA_TYPE, headers={"X-Accel-Buffering": "no"})
+        who = service.access.who(request, "read")
+        return Stream(service.live, service.live.anything(who, after))
 
     @app.get("/studies/{name}", **hidden)
     async def study(request: Request, name: str) -> Response:
-        who = await run_in_threadpool(service.access.who, request, "read", name)
-        view = await views.of(name)
+        who = service.access.who(request, "read", name)
+        view = await views.of(name, who)
         choice = Choice.of(request.query_params)
         host = str(request.base_url).rstrip("/").partition("://")[2]
         scheme = "https" if service.settings.https else "http"
@@ -163,8 +188,8 @@ def add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/studies/{name}/page.html", **hidden)
     async def copy(request: Request, name: str) -> Response:
-        await run_in_threadpool(service.access.who, request, "read", name)
-        view = await views.of(name, present=True)
+        who = service.access.who(request, "read", name)
+        view = await views.of(name, who, present=True)
         frame = Frame(now=await run_in_threadpool(service.storage.now), alone=True)
         text = await run_in_threadpool(study_page, view, None, frame)
         return HTMLResponse(text, headers={"Content-Disposition": 'attachment; filename="page.html"'})
@@ -205,7 +230,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
 
     @app.post("/sign-out", **hidden)
     def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-        who = service.access.caller(request)
+        who: Who = request.state.who
         service.access.check_csrf(who, csrf)
         answer = RedirectResponse("/sign-in", 303)
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict", secure=service.settings.https)

@@ -20,6 +20,7 @@ from ..errors import (
     NotSupported,
     ParetoscoutError,
     SettingsDiffer,
+    Stopped,
     StorageUnavailable,
     UnknownName,
     UnreadableFile,
@@ -37,7 +38,7 @@ FORM = re.compile(r"(literal|list|dict|tuple|function-\w+)\[|(Metric|Observation
 QUOTED = re.compile(r"'[^']{200,}'|\"[^\"]{200,}\"")
 LONGEST_DETAIL = 2_000
 #: And of those that are no forms of ours.
-PLAIN = ("float", "int", "str", "bool")
+PLAIN = ("float", "int", "str", "bool", "constrained-float", "constrained-int", "constrained-str")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ OF_ERRORS: dict[type[Exception], Kind] = {
     StorageUnavailable: Kind(
         "storage-unavailable", 503, "The storage cannot be reached", "Nothing is lost. Try again with the same key.", 2
     ),
+    Stopped: Kind(
+        "stopped",
+        503,
+        "The answer takes too long",
+        "Try again: what was read of the study is kept. Or use a command.",
+        5,
+    ),
     ParetoscoutError: Kind("error", 500, "Something is wrong", "Nothing was changed."),
 }
 NO_TOKEN = Kind(
@@ -94,6 +102,7 @@ OTHER_SITE = Kind("other-site", 403, "The request came from another site", "Send
 KEY_REUSED = Kind(
     "key-reused", 409, "The key was used for another request", "Draw a new Idempotency-Key for each request."
 )
+BUSY = Kind("busy", 503, "The server is busy", "Nothing was changed. Try again later.", 2)
 NOT_FOUND = Kind("not-found", 404, "There is nothing at this address", "/openapi.json lists all addresses.")
 NOT_READY = Kind("not-ready", 503, "Not ready yet", "The server has just started. Try again.", 2)
 NO_METHOD = Kind("no-method", 405, "This address does not know that method", "/openapi.json lists all methods.")
@@ -105,7 +114,7 @@ ALL = tuple(
     dict.fromkeys(
         [
             *OF_ERRORS.values(),
-            *(NO_TOKEN, MANY_FAILURES, TOO_LARGE, TOO_SLOW, TOO_MANY, OTHER_SITE, KEY_REUSED),
+            *(NO_TOKEN, MANY_FAILURES, TOO_LARGE, TOO_SLOW, TOO_MANY, BUSY, OTHER_SITE, KEY_REUSED),
             *(NOT_FOUND, NOT_READY, NO_METHOD, UNEXPECTED),
         ]
     )

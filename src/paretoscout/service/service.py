@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, UnknownName
 from ..storage import Answer, storage_of
 from ..storage.sql import SQLStorage
 from .access import Access, Who
@@ -12,6 +12,7 @@ from .live import Live
 from .settings import ServerSettings
 from .studies import Key, OpenStudies
 from .telemetry import Telemetry
+from .threads import Threads
 from .tokens import Tokens
 
 
@@ -29,18 +30,25 @@ class Service:
         self.access = Access(settings, self.tokens)
         self.access.on_failure = self.telemetry.wrong_tokens.inc
         self.studies = OpenStudies(storage, self.access, settings.memory, settings.limits.open_trials)
-        self.live = Live(storage, settings.limits.streams)
+        self.threads = Threads(settings.limits)
+        self.live = Live(storage, self.access, self.threads, settings.limits.streams)
         self.ready = threading.Event()
+
+    def close(self) -> None:
+        """Let readers of live events go, and stop long reads: the server ends."""
+        self.live.close()
+        self.threads.close()
 
     def keep(self, name: str, who: Who, key: Key, text: str) -> None:
         """Keep an answer to what is done already, and would be the same if it were done again."""
         if key.key is None:
             return
         try:
+            digest = f"{key.digest}:{self.storage.head(name).log}"
             with self.storage.writing(name, who.worker) as writer:
-                writer.keep(Answer(who.token, key.key, key.digest, text, self.storage.now()))
-        except Conflict:
-            pass  # the same request was faster, elsewhere
+                writer.keep(Answer(who.token, key.key, digest, text, self.storage.now()))
+        except (Conflict, UnknownName):
+            pass  # the same request was faster, elsewhere; or the study is deleted already
 
     def metrics(self) -> bytes:
         """Return all numbers, as Prometheus reads them."""

@@ -6,13 +6,39 @@ import ipaddress
 import json
 from dataclasses import asdict, dataclass, field
 
+from ..checks import DEEPEST, LARGEST
+
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a caller may ask for. What is beyond it is refused, and the answer says so."""
+    """How much a caller may ask for. What is beyond it is refused, and the answer says so.
+
+    The table of docs/service.md is held against these values by a test.
+    """
 
     body: int = 8 * 2**20  # bytes of a request
-    seconds: float = 30.0  # in which a request must have arrived
+    small_body: int = 10_000  # bytes of a request with a token that only reads, and of signing in
+    bodies: int = 64 * 2**20  # bytes of all requests that are in memory at the same time, for each process
+    header_seconds: float = 10.0  # in which the headers must have arrived
+    seconds: float = 30.0  # in which the body must have arrived, and the caller must take a part of the answer
+    connections: int = 1_000  # at the same time, for each process
+    threads: int = 32  # for short requests, for each process
+    long_threads: int = 4  # for reads that take long, for each process
+    waiting: int = 128  # requests that wait for a thread
+    wait_seconds: float = 5.0  # that a read waits for a thread
+    read_seconds: float = 2.0  # of CPU for a read
+    depth: int = DEEPEST  # of JSON
+    number: float = LARGEST  # size of a number
+    text: int = 500  # letters: of notes, titles, limits, trade-offs
+    times: int = 20  # letters of a time span
+    names: int = 200  # letters of the name of an option, a metric, a block, a tag
+    metrics: int = 100
+    guards: int = 100
+    tradeoffs: int = 100
+    contexts: int = 1_000  # features of options, categories counted as they are encoded
+    cells: int = 2_000_000  # options times metrics, or options times features
+    tags: int = 100
+    repeated: int = 200  # letters of what was sent that an answer repeats
     batch: int = 10_000  # observations in one request, and trials in one ask
     arms: int = 100_000
     blocks: int = 100_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import sys
@@ -15,12 +16,17 @@ from uvicorn.supervisors import Multiprocess
 from ..errors import InvalidInput
 from .app import VARIABLE
 from .folders import disposable
+from .protocol import Connection
 from .settings import ServerSettings
 from .telemetry import log_all
 
 APPLICATION = "paretoscout.service.app:make_app"
 #: What was acknowledged is finished within so many seconds when the server is told to end.
 GRACE_SECONDS = 15
+#: Bytes of the headers of a request.
+LONGEST_HEADERS = 32_768
+#: Files that a process has open besides connections, at most.
+OTHER_FILES = 200
 #: A process that does not answer the first one for so long is stuck, and replaced. To load everything takes a while, on
 #: a slow or busy machine much longer than the 5 seconds that are usual: it would be replaced for ever.
 HEALTHY_SECONDS = 120
@@ -39,9 +45,12 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
         "proxy_headers": False,
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": GRACE_SECONDS,
-        "limit_concurrency": 1000,
+        "http": Connection,  # which limits connections
+        "ws": "none",
+        "h11_max_incomplete_event_size": LONGEST_HEADERS,
         "timeout_worker_healthcheck": HEALTHY_SECONDS,
     }
+    _allow_files(settings.limits.connections + OTHER_FILES)
     bound = _bound(settings)
     port = bound.getsockname()[1]
     started(f"http://{_shown(settings.host)}:{port}")
@@ -53,6 +62,15 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
     with disposable("paretoscout-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # they count together
         Multiprocess(uvicorn.Config(APPLICATION, port=port, workers=settings.workers, **how), [bound]).run()
+
+
+def _allow_files(wanted: int) -> None:
+    """Let this process and its children have so many files open, if the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _bound(settings: ServerSettings) -> socket.socket:

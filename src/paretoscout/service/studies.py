@@ -85,7 +85,8 @@ class OpenStudies:
                 said[:] = [] if text is None else [text]
                 return text
 
-            with self.acting(each.writer, who, Receipt(who.token, key.key, key.digest, told)):
+            digest = f"{key.digest}:{each.writer.log.identity}"
+            with self.acting(each.writer, who, Receipt(who.token, key.key, digest, told)):
                 act(each.writer)
 
         try:
@@ -115,7 +116,7 @@ class OpenStudies:
         answer = self.storage.answer(who.token, key.key)
         if answer is None:
             return None
-        if answer.digest != key.digest:
+        if answer.digest.partition(":")[0] != key.digest:
             raise Refused(problems.KEY_REUSED, f"Idempotency-Key {key.key!r} came with another request.")
         return answer.text
 

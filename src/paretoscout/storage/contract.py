@@ -91,8 +91,9 @@ class Listed(NamedTuple):
 class Answer:
     """What was answered to a request that had a key, so that the same request again gets the same answer.
 
-    owner: whose key it is. key: drawn by whoever sends the request. digest: of the request. text: the answer. at: when
-    it was kept, in seconds since 1970 (UTC).
+    owner: whose key it is. key: drawn by whoever sends the request. digest: of the request and, after a colon, the
+    identity of the log that it changed: the answer goes when that study is deleted. text: the answer. at: when it was
+    kept, in seconds since 1970 (UTC).
     """
 
     owner: str

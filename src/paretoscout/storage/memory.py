@@ -104,7 +104,9 @@ class MemoryStorage(Storage):
 
     def delete(self, name: str) -> None:
         with self._lock:
-            self._of(name)
+            end = f":{self._of(name).log_id}"
+            for key in [key for key, each in self._answers.items() if each.digest.endswith(end)]:
+                del self._answers[key]
             del self._studies[name]
 
     @contextmanager

@@ -30,6 +30,7 @@ from urllib.parse import quote, unquote
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
+from .. import stopping
 from ..errors import Conflict, InvalidInput, MissingExtra, NameTaken, StorageUnavailable, UnknownName, UnreadableFile
 from . import journal, schema
 from .contract import (
@@ -417,6 +418,7 @@ class SQLStorage(Storage):
             for table in (heads, events, snapshots, heartbeats):
                 connection.execute(table.delete().where(table.c.study == study.id))
             connection.execute(studies.delete().where(studies.c.id == study.id))
+            connection.execute(answers.delete().where(answers.c.digest.endswith(f":{study.log}", autoescape=True)))
 
     @contextmanager
     def writing(self, name: str, by: str = "") -> Iterator[Writer]:
@@ -797,6 +799,7 @@ def _sound(name: str, log: str, rows: Sequence[Any], after: int, last: int) -> I
             raise UnreadableFile(
                 f"event {after + 1} of study {name!r} is missing: the next one is {row.number}{ADVICE}"
             )
+        stopping.check()
         yield _event(name, log, row)
         after = row.number
     if after < last and len(rows) < PAGE:

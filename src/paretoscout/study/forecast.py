@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import stopping
 from ..algorithms.states import copy_state
 from ..environments.blocks import BlockEnvironment
 from ..environments.gaussian import GaussianEnvironment
@@ -20,8 +21,9 @@ from ..simulation.run import Run
 from ..streams import environment_stream
 from .replica import Replica
 
-#: A simulated future ends after so many samples; the clock is looked at after every slice.
-MOST_SAMPLES, SLICE = 1_000_000, 2_000
+#: A simulated future ends after so many samples. The clock is looked at after every slice: of few samples at first,
+#: because one may take long, then of more, unless that took so many seconds.
+MOST_SAMPLES, FIRST_SLICE, SLICE, SLICE_SECONDS = 1_000_000, 4, 2_000, 0.1
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def remaining(replica: Replica, replicates: int, seconds: float = 1.0, seed: int
     drawn = _of_blocks(replica) if replica.blocks is not None else _of_noise(replica)
     needed: list[float] = []
     uniform: list[float] = []
+    stopping.check()
     pulls = np.zeros(len(names))
     before = replica.session.verdicts().counts[there]
     for number in range(replicates):
@@ -135,11 +138,14 @@ def _future(replica: Replica, environment: Any, *streams: np.random.Generator) -
 
 def _play(future: Run, advance: Callable[[int], None], deadline: float) -> float:
     """Play a future to its end; return how many samples it took, infinite if it was not followed that far."""
-    before = future.samples
-    while future.samples - before < MOST_SAMPLES and time.monotonic() < deadline and not future.stuck:
-        advance(SLICE)
+    before, slice_ = future.samples, FIRST_SLICE
+    while future.samples - before < MOST_SAMPLES and (began := time.monotonic()) < deadline and not future.stuck:
+        stopping.check()
+        advance(slice_)
         if future.stopped:
             return float(future.samples - before)
+        if time.monotonic() - began < SLICE_SECONDS:
+            slice_ = min(2 * slice_, SLICE)
     return np.inf
 
 
@@ -151,6 +157,7 @@ def _for_guards(replica: Replica) -> dict[str, float]:
         for guard in replica.spec.guards:
             n = float(replica.tally.n[arm, replica.columns.index(guard.metric)])
             more = 0.0
+            stopping.check()
             while more < MOST_SAMPLES and not replica.guards.settles(arm, guard, n + more):
                 more = max(more + 1.0, 1.05 * more)
             needs[name] = max(needs.get(name, 0.0), np.ceil(more) if more < MOST_SAMPLES else np.inf)

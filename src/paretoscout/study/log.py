@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..errors import Conflict, InvalidInput, ParetoscoutError
+from .. import checks
+from ..errors import Conflict, InvalidInput, ParetoscoutError, Stopped
 from ..storage import Answer, Event, Head, Storage, Writer
 from ..storage.forks import inside
 from .replica import OUTCOMES, History, Replica
@@ -58,7 +59,7 @@ class StudyLog:
         self, storage: Storage, name: str, clock: Callable[[], float] | None = None, worker: str | None = None
     ) -> None:
         self.storage, self.name, self._worker = storage, name, worker
-        self.clock = clock or storage.now
+        self._clock = clock or storage.now
         self.spec = StudySpec.of_text(storage.spec(name), name)
         self.identity = storage.head(name).log
         self._lock = threading.RLock()
@@ -66,6 +67,10 @@ class StudyLog:
         self._replica: Replica | None = None
         self._mark = ""  # of the last event that the replica has seen
         self._snapshot_size = 0  # of the last one that was seen
+
+    def clock(self) -> float:
+        """Return what time it is, in seconds since 1970."""
+        return checks.number("clock of a study", self._clock())
 
     @property
     def seen(self) -> int:
@@ -226,7 +231,11 @@ class StudyLog:
         assert replica is not None
         end = head(replica.number)
         if end.last > replica.number:
-            self._catch_up(replica, events(replica.number), partial(_before, events))
+            try:
+                self._catch_up(replica, events(replica.number), partial(_before, events))
+            except Stopped:
+                self._mark = head(replica.number).mark  # the next caller goes on from here
+                raise
             end = head(replica.number)
         self._mark = end.mark
         return replica
@@ -255,12 +264,12 @@ class StudyLog:
         self._snapshot_size = len(snapshot[1]) if snapshot else 0
 
     def _catch_up(self, replica: Replica, events: Iterable[Event], history: History) -> None:
-        try:
-            for event in events:
+        for event in events:
+            try:
                 replica.apply(event, history)
-        except BaseException:
-            self._replica = None  # half applied: to be loaded again
-            raise
+            except BaseException:
+                self._replica = None  # half applied: to be loaded again
+                raise
 
 
 def weight(replica: Replica) -> int:

@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from .. import stopping
 from ..diagnostics import Concern
 from ..errors import UnknownName
 from ..guarantee import Guarantee
@@ -158,6 +159,7 @@ class Standing:
 
     def rivals_of(self, option: str) -> tuple[tuple[str, float], ...]:
         """Return the rivals that the verdict on an option rests or hangs on, the largest first, with their shares."""
+        stopping.check()
         self._check(option)
         k = self.table.place[option]
         names = {place: name for name, place in self._place.items()}
@@ -189,6 +191,7 @@ class Standing:
 
     def by_metric(self, option: str, rival: str) -> tuple[Difference, ...]:
         """Return by how much `rival` is better than `option` in each metric, whatever options are judged by."""
+        stopping.check()
         self._check(option, rival)
         compared, leads = self._session.compared(self._place[option], self._place[rival]), self._units.leads
         low, high = leads(compared.low, compared.high), leads(compared.high, compared.low)

@@ -56,7 +56,7 @@ EXAMINED_EVENTS = 5_000
 #: So many trials are asked for at once, at most: others wait meanwhile.
 MOST_ASKED = 10_000
 #: What people may write about a study or a trial.
-LONGEST_NOTE, MOST_TAGS = 2_000, 20
+LONGEST_NOTE, MOST_TAGS = 2_000, 100
 #: A trial, its outcome, and what is kept with it, see `remark`.
 Observation = tuple[Trial | int, Mapping[str, Any], Mapping[str, Any]]
 
@@ -463,13 +463,15 @@ class Study:
         are refused.
         """
         columns = Columns(frame, "this table")
-        cells = {name: columns.numbers_or_none(name) for name in self.spec.columns if name in columns.names}
+        cells = {
+            name: columns.numbers_or_none(name, truths=False) for name in self.spec.columns if name in columns.names
+        }
         if not cells:
             raise InvalidInput(
                 f"{columns.where} must have a column for a metric ({', '.join(self.spec.columns)}), "
                 f"got only {', '.join(map(str, columns.names))}"
             )
-        numbers = [None] * columns.n_rows if trial is None else columns.numbers_or_none(trial)
+        numbers = [None] * columns.n_rows if trial is None else columns.numbers_or_none(trial, truths=False)
         names = columns.labels(arm) if trial is None or arm in columns.names else [None] * columns.n_rows
         empty = [None] * columns.n_rows
         rows = list(map(list, zip(*(cells.get(name, empty) for name in self.spec.columns), strict=True)))
@@ -574,8 +576,10 @@ class Study:
             history = self._history
             if history.last >= 0 and self.storage.head(self.name, history.last).mark != self._history_mark:
                 history = self._history = History(self.spec.arms)  # the log was cut since
-            history.follow(self.storage.events(self.name, history.last))
-            self._history_mark = self.storage.head(self.name, history.last).mark if history.last >= 0 else ""
+            try:
+                history.follow(self.storage.events(self.name, history.last))
+            finally:  # a caller that was stopped left it after an event, and the next one goes on
+                self._history_mark = self.storage.head(self.name, history.last).mark if history.last >= 0 else ""
             return history.copy()
 
     def verdicts(self) -> VerdictTable:
