@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 
 #: Of the front, dominated, or neither yet.
 UNDECIDED, FRONT, DOMINATED = 0, 1, 2
+#: Up to this many different values are no normal noise.
+FEW = 5
 
 
 def log_t(lead: float, m: int, squares: float, worth: float, scales: Array, weights: Array) -> float:
@@ -77,6 +79,7 @@ class NaiveBlocks:
         self.threshold = -math.log((1 - self.reserve) / K * self.delta)
         self.against = np.zeros((K, K))
         self.ready = False
+        self.values: list[set[float]] = [set() for _ in self.eps]
         self.beats = {(k, j): -math.inf for k in range(K) for j in range(K) if j != k}
         self.escapes = dict(self.beats)
 
@@ -95,6 +98,9 @@ class NaiveBlocks:
             asked = (self.n_blocks * shift - known) / left
         if math.isfinite(self.spans[metric]):
             return log_bets(differences, asked, left, self.spans[metric], self.rates)
+        own = [{row[metric] for row in self.outcomes[arm][self.pilots :]} for arm in (a, b)]
+        if len(self.values[metric]) <= FEW or 1 in (len(set(differences.tolist())), *map(len, own)):
+            return -math.inf  # few values, or no variation, are no normal noise
         lead = differences.mean() - asked
         squares = float(((differences - differences.mean()) ** 2).sum())
         worth = n if math.isinf(left) else n * left / (left - n)
@@ -157,11 +163,18 @@ class NaiveBlocks:
         """Take in the outcome of an arm on its next block."""
         K = self.n_arms
         self.outcomes[arm].append(outcome)
+        few = [len(seen) <= FEW for seen in self.values]
+        for seen, value in zip(self.values, outcome, strict=True):
+            seen.add(float(value))
+        enough = few != [len(seen) <= FEW for seen in self.values]
         if not self.ready:
             if min(map(len, self.outcomes)) < self.pilots:
                 return
             self.ready = True
             self.settle_shares()
+            pairs = [(k, j) for k in range(K) for j in range(K) if j != k]
+        elif enough:  # everything is judged again
+            self.status, self.beaten_by = [UNDECIDED] * K, [-1] * K
             pairs = [(k, j) for k in range(K) for j in range(K) if j != k]
         elif self.status[arm] == DOMINATED:
             return

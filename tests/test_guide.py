@@ -311,7 +311,7 @@ def test_a_study_that_ignored_its_contexts_goes_on(tmp_path: Path, monkeypatch: 
     with study.log.reading() as replica:
         assert replica.session.constants.guide.design.shape == (20, 3)
         check_by_twin(replica.session)
-    assert "begun under the rules of version 3, judged by those of version 5" in str(study.verdicts().guarantee)
+    assert "begun under the rules of version 3, judged by those of version 6" in str(study.verdicts().guarantee)
     go_on(5)
     assert study.counts()["told"] == 35
 

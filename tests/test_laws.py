@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,6 +19,7 @@ from paretoscout.cli import values
 from paretoscout.cli.main import main
 from paretoscout.errors import InvalidInput
 from paretoscout.kernels.noise import law_of as compiled_law_of
+from paretoscout.kernels.widths import end_of_share, log_against_share
 from paretoscout.laws import (
     BOUNDS,
     EXACT,
@@ -28,7 +31,11 @@ from paretoscout.laws import (
     SIGMA,
     law_of,
 )
+from paretoscout.statement import Blocks
+from paretoscout.study.guards import ends_of
+from paretoscout.study.replica import Replica
 from paretoscout.study.spec import StudySpec
+from paretoscout.study.tally import Tally
 
 PASSED = ps.Metric("passed", "max", eps=0.02, kind="pass/fail")
 
@@ -156,3 +163,265 @@ def test_a_bench_takes_it() -> None:
     assert source.value(run, {}) == 1.0
     with pytest.raises(NoValue, match=r"ok must be 0 or 1, because it is pass-fail, got 0\.5"):
         source.value(replace(run, stdout="ok=0.5"), {})
+
+
+# Every door asks for the law
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A column of 64 outcomes for each of two options, what is declared of it, and whether it is evidence."""
+
+    values: tuple[Any, Any]  # of a and b
+    evidence: bool
+    how: dict[str, Any] = field(default_factory=dict)
+
+
+def columns() -> dict[str, Declared]:
+    """A column of each law; a is far ahead of b, unless nothing varies."""
+    rng = np.random.default_rng(0)
+    noise, mixed = rng.standard_normal((2, N)), rng.permuted(np.tile(np.arange(N) < 7, (2, 1)), axis=1).astype(float)
+    cycle = np.arange(N) % 2
+    return {
+        "normal": Declared((20.0 + noise[0], 10.0 + noise[1]), True),
+        "bounded": Declared((0.9 + 0.1 * mixed[0], 0.1 * mixed[1]), True, {"bounds": (0.0, 1.0), "eps": 0.1}),
+        "pass/fail": Declared((1.0 - mixed[0], mixed[1]), True, {"eps": 0.1}),
+        "pass/fail, declared": Declared((np.ones(N), np.zeros(N)), True, {"kind": "pass/fail", "eps": 0.1}),
+        "few values": Declared((20.0 + cycle, 10.0 + np.roll(cycle, 1)), False),
+        "never varied": Declared((np.full(N, 7.0), np.full(N, 7.0)), False),
+        "exact": Declared((np.full(N, 20.0), np.full(N, 10.0)), True, {"exact": True}),
+    }
+
+
+N = 64
+
+
+def metric_of(column: Declared) -> ps.Metric:
+    return ps.Metric("x", "max", **{"eps": 1.0, **column.how})
+
+
+def all_told(study: ps.Study, column: Declared, more: dict[str, Any] | None = None) -> ps.Study:
+    """Tell all outcomes as answers: in rounds round by round, else many at a time."""
+    turn = dict.fromkeys("ab", 0)
+
+    def outcome(trial: ps.Trial) -> dict[str, float]:
+        k = "ab".index(trial.arm)
+        here = turn[trial.arm]
+        turn[trial.arm] += 1
+        return {name: float(values[k][here]) for name, values in {"x": column.values, **(more or {})}.items()}
+
+    while min(turn.values()) < N and not study.done:
+        trials = study.ask_round(["a", "b"]) if study.spec.asked.blocks == ROUNDS else _both(study)
+        study.tell_many([(trial, outcome(trial)) for trial in trials])
+    return study
+
+
+def _both(study: ps.Study) -> list[ps.Trial]:
+    return [study.ask(arm=arm) for arm in study.arms]
+
+
+ROUNDS = Blocks(target="population", passing=True)
+NAMES_OF_BLOCKS = [f"block {block}" for block in range(N)]
+POPULATION = {"blocks": NAMES_OF_BLOCKS, "target": "population"}
+LIST = {"blocks": [*NAMES_OF_BLOCKS, *(f"later {block}" for block in range(N))], "target": "list"}
+PLACES: dict[str, dict[str, Any]] = {"rows": {}, "rounds": {"blocks": "rounds"}, "population": POPULATION, "list": LIST}
+
+
+def decided_live(column: Declared, **how: Any) -> bool:
+    return all_told(ps.Study(["a", "b"], [metric_of(column)], storage="memory", delta=0.1, **how), column).done
+
+
+def table_of(column: Declared, **more: Any) -> dict[str, Any]:
+    return {"arm": ["a"] * N + ["b"] * N, "x": np.concatenate(column.values), **more}
+
+
+def decided_in_a_table(column: Declared, metrics: Any = None, **how: Any) -> bool:
+    blocks = {"block": NAMES_OF_BLOCKS * 2} if "block" in how else {}
+    try:
+        table = ps.analyze(
+            table_of(column, **blocks, **how.pop("more", {})), "arm", metrics or [metric_of(column)], **how
+        )
+    except InvalidInput as refused:
+        if "bounds of metric 'x' must be given" not in str(refused):
+            raise
+        return False
+    return "undecided" not in table.verdicts
+
+
+def guard_known(column: Declared, **how: Any) -> bool:
+    """True if an interval of the guarded column is finite."""
+    metric = metric_of(column)
+    score = ps.Metric("score", "max", eps=1e-6)
+    limit = 0.5 if metric.bounds or max(column.values[0]) <= 1.0 else 15.0
+    study = ps.Study(
+        ["a", "b"], [score, metric], storage="memory", delta=0.1, guards=[f"x >= {limit}"], goal="front", **how
+    )
+    study = all_told(study, column, {"score": np.random.default_rng(1).standard_normal((2, N))})
+    replica = study.log.copy()
+    low, high = replica.guards.bounds(0, study.spec.guards[0])
+    return bool(np.isfinite([low, high]).all())
+
+
+TIME = {"time": 40.0 + np.random.default_rng(2).standard_normal((2, N))}
+SUMMED: dict[str, Any] = {"tradeoffs": ["1 x <= 40 s", "10 s <= 1 x"]}
+
+
+def summed_metrics(column: Declared) -> list[ps.Metric]:
+    return [metric_of(column), ps.Metric("time", "min", eps=1.0, unit="s")]
+
+
+def decided_by_sums(column: Declared, **how: Any) -> bool:
+    study = ps.Study(["a", "b"], summed_metrics(column), storage="memory", delta=0.1, **SUMMED, **how)
+    return all_told(study, column, TIME).done
+
+
+DOORS: dict[str, Any] = {
+    **{f"live, {place}": partial(decided_live, **how) for place, how in PLACES.items()},
+    "table, rows": decided_in_a_table,
+    "table, population": partial(decided_in_a_table, block="block", target="population"),
+    **{f"guard, {place}": partial(guard_known, **how) for place, how in PLACES.items()},
+    **{f"sums, {place}": partial(decided_by_sums, **how) for place, how in PLACES.items()},
+    "sums, table": lambda column: decided_in_a_table(
+        column, summed_metrics(column), more={"time": np.concatenate(TIME["time"])}, **SUMMED
+    ),
+}
+#: Where the answer is another one than that of the column alone.
+EXCEPT = {
+    **{
+        (door, law): False  # the other part of the sum has no bounds: the sum is taken for numbers, and this is none
+        for door in DOORS
+        for law in ("bounded", "pass/fail", "pass/fail, declared")
+        if door.startswith("sums")
+    },
+    **{
+        (door, "exact"): False  # blocks to come may differ: an equal number on each block so far proves nothing of them
+        for door in ("live, population", "live, list", "table, population", "sums, population", "sums, list")
+    },
+}
+
+
+@pytest.mark.parametrize("law", columns())
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_asks_for_the_law(door: str, law: str) -> None:
+    column = columns()[law]
+    assert DOORS[door](column) == EXCEPT.get((door, law), column.evidence)
+
+
+# What was seen, and another value later
+
+
+def wins(study: ps.Study, n: int, seed: int = 0) -> None:
+    """Tell n outcomes that are 0 or 1; a is far ahead."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        for trial in study.ask_round(["a", "b"]) if study.spec.asked.blocks == ROUNDS else _both(study):
+            study.tell(trial, {"x": float(rng.random() < (0.95 if trial.arm == "a" else 0.1))})
+
+
+@pytest.mark.parametrize("place", ["rows", "rounds", "population"])
+def test_another_value_withdraws_what_rested_on_0_and_1(place: str, tmp_path: Path) -> None:
+    metric, storage = ps.Metric("x", eps=0.2), f"sqlite:///{tmp_path / 'studies.db'}"
+    study = ps.Study(["a", "b"], [metric], name=place, storage=storage, delta=0.1, **PLACES[place])
+    assert "outcomes of x are 0 or 1" not in str(study.verdicts().guarantee)
+    wins(study, 30)
+    assert study.verdicts().verdicts == ("front", "dominated")
+    assert "outcomes of x are 0 or 1" in str(study.verdicts().guarantee)
+    assert study.verdicts().metrics[0].bounds == (0.0, 1.0)
+    assert study.spec.metrics[0].bounds is None, "nobody declared that"
+    before = study.standing()
+    for trial in study.ask_round(["a", "b"]) if place == "rounds" else _both(study):
+        study.tell(trial, {"x": 0.5})
+    assert set(study.verdicts().verdicts) == {"undecided"}
+    assert "outcomes of x are 0 or 1" not in str(study.verdicts().guarantee)
+    [said] = [concern.text for concern in study.verdicts().concerns if concern.kind == "another value"]
+    assert "while all values before were 0 or 1. The verdicts that rested on this are withdrawn" in said
+    assert "--bounds x=LOW,HIGH" in said
+    again = ps.Study.load(place, storage)  # from the log
+    assert again.verdicts().as_dict() == study.verdicts().as_dict()
+    assert Replica.load(again.spec, again.log.copy().dump()).dump() == again.log.copy().dump()
+    assert again.standing(before.event).table.verdicts == ("front", "dominated")
+
+
+def test_an_exact_number_that_varies_withdraws_what_rested_on_it() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("x", eps=1.0, exact=True)], storage="memory", delta=0.1)
+    for _ in range(12):
+        study.tell_many([(trial, {"x": 20.0 if trial.arm == "a" else 10.0}) for trial in _both(study)])
+    assert study.verdicts().verdicts == ("front", "dominated")
+    study.tell_many([(trial, {"x": 20.0 if trial.arm == "a" else 12.0}) for trial in _both(study)])
+    assert set(study.verdicts().verdicts) == {"undecided"}
+    said = [concern.text for concern in study.verdicts().concerns if concern.kind == "another value"]
+    assert len(said) == 1
+    assert "while all values before were the same for each option" in said[0]
+    assert "x is not exact" in said[0]
+
+
+def test_exact_numbers_may_differ_from_block_to_block() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("x", eps=1.0, exact=True)], storage="memory", delta=0.1, **POPULATION)
+    study.tell_frame({"arm": ["a"] * N + ["b"] * N, "block": NAMES_OF_BLOCKS * 2, "x": np.arange(2.0 * N)})
+    assert [concern.kind for concern in study.verdicts().concerns] == []
+
+
+def test_an_option_that_never_varied_is_no_evidence_next_to_one_that_does() -> None:
+    """The differences vary because a does; that b is always 1 proves nothing. False alarm: none, whatever the noise."""
+    rng = np.random.default_rng(0)
+    study = ps.Study(["a", "b"], [ps.Metric("x", eps=0.02)], storage="memory", delta=0.1, **POPULATION)
+    table = {"arm": ["a"] * N + ["b"] * N, "block": NAMES_OF_BLOCKS * 2}
+    study.tell_frame({**table, "x": np.concatenate([1.0 - 1e-3 * rng.random(N), np.ones(N)])})
+    assert set(study.verdicts().verdicts) == {"undecided"}
+
+
+def test_a_warning_on_blocks_says_what_to_declare() -> None:
+    study = ps.Study(["a", "b"], [ps.Metric("x", eps=0.02)], storage="memory", delta=0.1, **POPULATION)
+    study.tell_frame({"arm": ["a"] * N + ["b"] * N, "block": NAMES_OF_BLOCKS * 2, "x": np.ones(2 * N)})
+    [concern] = study.verdicts().concerns
+    assert concern.kind == "never varied"
+    assert "x of a: always 1, in 128 values" in concern.text
+    assert "that it is pass/fail (-m x:...:pass-fail)" in concern.text
+
+
+# Shares of ones
+
+
+@pytest.mark.parametrize("n_list", [np.inf, 30.0])
+def test_the_ends_of_a_share_against_all_shares(n_list: float) -> None:
+    """What bisection finds is what looking at every share finds."""
+    shares = np.arange(31) / 30.0 if np.isfinite(n_list) else np.linspace(0.0, 1.0, 2001)
+    for n in (1, 2, 7, 30):
+        for ones in {0, 1, n // 2, n}:
+            kept = [p for p in shares if log_against_share(p, float(ones), float(n), n_list) < -np.log(0.1)]
+            low, high = (end_of_share(float(ones), float(n), n_list, 0.1, upper) for upper in (False, True))
+            assert low == pytest.approx(min(kept), abs=6e-4)
+            assert high == pytest.approx(max(kept), abs=6e-4)
+    if np.isfinite(n_list):
+        assert [end_of_share(7.0, 30.0, n_list, 0.1, upper) for upper in (False, True)] == [7.0 / 30.0] * 2
+
+
+@pytest.mark.parametrize("n_list", [np.inf, 60.0])
+def test_the_ends_of_a_share_hold_at_all_times(n_list: float) -> None:
+    """300 walks of 60 outcomes, read after each; false alarm: 1e-9, by the binomial law at 0.1."""
+    rng, missed = np.random.default_rng(0), 0
+    share = 0.9
+    for _ in range(300):
+        listed = rng.permutation(np.arange(60) < 54).astype(float)
+        walk = listed if np.isfinite(n_list) else (rng.random(60) < share).astype(float)
+        ones = walk.cumsum()
+        missed += any(log_against_share(share, ones[n - 1], float(n), n_list) >= -np.log(0.1) for n in range(1, 60))
+    assert missed <= 62  # of 300, with probability 0.1 at most
+
+
+def test_the_mean_over_a_list_within_bounds_holds_at_all_times() -> None:
+    """300 lists of 40 scores in [0, 1], read after each block; false alarm: 1e-9, by the binomial law at 0.2."""
+    rng, missed = np.random.default_rng(1), 0
+    names = [f"block {block}" for block in range(40)]
+    metrics = [ps.Metric("x", bounds=(0, 1))]
+    spec = ps.Study(["a"], metrics, storage="memory", blocks=names, guards=["x >= 0.5"]).spec
+    for _ in range(300):
+        values = rng.permutation(rng.random(40) ** 3)
+        tally = Tally.empty(1, 1)
+        for value in values[:-1]:
+            tally.add(0, [value], 40.0)
+            low, high = ends_of(spec, tally, BOUNDS, 0, 0, 0.1)
+            if not low <= values.mean() <= high:
+                missed += 1
+                break
+    assert missed <= 105

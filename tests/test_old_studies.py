@@ -98,7 +98,7 @@ def test_a_study_of_settings_without_a_statement_is_what_it_was(tmp_path: Path, 
     assert (study.withdrawn, study.counts()) == (shown["withdrawn"], shown["counts"])
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
     if study.spec.algorithm == "scout":  # its shares of delta are others since
-        begun = "; begun under the rules of version 2, judged by those of version 5, from its log"
+        begun = "; begun under the rules of version 2, judged by those of version 6, from its log"
         assert begun in guarantee
         guarantee = guarantee.replace(begun, "")
         for arm, verdict in zip(table.arms, table.verdicts, strict=True):
@@ -125,7 +125,7 @@ def test_a_practical_study_of_before_is_judged_by_the_present_rule(tmp_path: Pat
         shown[key] for key in ("goal", "withdrawn", "counts")
     )
     np.testing.assert_allclose(table.estimates, shown["estimates"], rtol=1e-12)
-    begun = "begun under the rules of version 2, judged by those of version 5, from its log"
+    begun = "begun under the rules of version 2, judged by those of version 6, from its log"
     assert begun in str(table.guarantee)
     for _ in range(3):
         if not study.done:

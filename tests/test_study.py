@@ -1134,6 +1134,7 @@ def test_guard_bounds_hold_at_all_times(sigma: float | None) -> None:
         replica.tally = Tally.empty(2, 2)
         for arm in (0, 1):
             for value in rng.standard_normal(150):
+                replica.tally.see(np.array([[0.0, value]]))
                 replica.tally.add(arm, [0.0, float(value)])
                 if replica.guards.broken(arm):
                     wrong += 1

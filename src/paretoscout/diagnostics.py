@@ -9,7 +9,8 @@ seen, once it has happened. `examine` looks for
 * drift: values rise or fall as time goes on (Spearman's correlation with the order);
 * sorted: the same as spells and drift, in rows whose order is not that of time;
 * few values: at most 5 different ones, which are not normal, whatever else they are;
-* never varied: the same number each time, which does not prove that it is certain.
+* never varied: the same number each time, which does not prove that it is certain;
+* another value: what all values before had in common, such as to be 0 or 1, was not the law of the metric.
 
 Spells and drift matter for every kind of noise; spikes, skew, few values and numbers that never varied where the
 guarantee rests on normal noise of unknown scale. All tests but that for spikes are also made of all options of a metric
@@ -40,7 +41,7 @@ from scipy.special import betainc, ndtr, stdtr
 
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.dominance import undominated
-from .kernels.evidence import FEW_VALUES
+from .laws import FEW_VALUES
 
 #: Probability of any alarm in one look, if the noise is independent and, where that is asked for, normal.
 FALSE_ALARM = 0.001
@@ -64,7 +65,9 @@ ROUNDING = 1e-12
 class Concern:
     """Something that the guarantee does not allow for, seen in the values of one metric."""
 
-    kind: str  # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied", "few blocks", "few rounds"
+    # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied", "another value", "few blocks",
+    # "few rounds"
+    kind: str
     metric: str
     options: tuple[str, ...]  # of which it was seen, the clearest first; none: of all options together
     figures: dict[str, float]  # what was measured, of the first option or of all together
@@ -112,6 +115,14 @@ class Concern:
                 f"{saw['spread']:.0%} of how much differences vary. If such rounds are rare, those to come may change "
                 "the verdict: look for what disturbs them, or ask for more caution (--algorithm scout:caution=64)."
             )
+        if self.kind == "another value":
+            was, do = ("0 or 1", f"say between which values it lies (--bounds {self.metric}=LOW,HIGH)")
+            if saw["exact"]:
+                was, do = "the same for each option", f"{self.metric} is not exact"
+            return (
+                f"event {saw['event']:.0f} brought another value, while all values before were {was}. The verdicts "
+                f"that rested on this are withdrawn: {do}."
+            )
         n = f"{saw['values']:,.0f} values"
         natural = saw.get("lowest", -1.0) >= 0.0 and saw.get("highest", 2.0) <= 1.0
         bounds = f"--bounds {self.metric}={'0,1' if natural else 'LOW,HIGH'}"
@@ -157,9 +168,10 @@ class Concern:
                 f"only {saw['distinct']:.0f} different ones among {n}, so the noise is not normal. Give bounds "
                 f"({bounds})."
             )
+        kind = f"; if each outcome is 0 or 1, that it is pass/fail (-m {self.metric}:...:pass-fail)"
         return (
             f"always {saw['value']:.6g}, in {n}. That is not taken as certain; if it is, say that {self.metric} is "
-            "exact."
+            f"exact{kind if saw['value'] in (0.0, 1.0) else ''}."
         )
 
 

@@ -151,6 +151,11 @@ class Session:
         if self.kernels.after_looking:
             self.state.era[0] = era
 
+    def set_silent(self, silent: BoolArray) -> None:
+        """Say of which arms which metrics (K, L) are sums with a part that is no evidence; see `laws.py`."""
+        if self.kernels.silence is not None:
+            self.constants = self.kernels.silence(self.constants, silent)
+
     def add(self, arm: int, outcome: Any, observed: Any = None, block: int | None = None) -> None:
         """Take in a measurement that was not asked for. block: where blocks pass, on which one it was made."""
         self._require("unasked", "data it did not ask for")

@@ -60,6 +60,9 @@ def setup_of(
         listed=asked.blocks is not None and asked.blocks.listed,
         passing=asked.blocks is not None and asked.blocks.passing,
         spans=asked.spans,
+        weights=units.weights,
+        parting=units.shares,
+        exact_parts=None if units.weights is None else np.array([metric.exact for metric in asked.metrics]),
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -144,6 +145,13 @@ class Metric:
         metric = cls("stored", **more)
         object.__setattr__(metric, "name", name)
         object.__setattr__(metric, "unit", unit)
+        return metric
+
+    def seen_as_pass_fail(self) -> Metric:
+        """Return it as a metric of which every outcome so far is 0 or 1, though nobody declared that."""
+        metric = copy(self)
+        object.__setattr__(metric, "kind", PASS_FAIL)
+        object.__setattr__(metric, "bounds", (0.0, 1.0))
         return metric
 
     def times_eps(self, factor: float) -> Metric:
@@ -467,6 +475,11 @@ class Statement:
         units = self.units
         low, high = np.sort([units.divided(end) for end in _bounds(self.metrics).T], axis=0)
         return np.column_stack([units.summed(low, high), units.summed(high, low)]) + 0.0  # no negative zero
+
+    @property
+    def n_list(self) -> float:
+        """How many blocks the list has that the answer is about; infinite if it is about no list."""
+        return float(len(self.blocks.names)) if self.blocks is not None and self.blocks.listed else math.inf
 
     @property
     def spans(self) -> FloatArray | None:

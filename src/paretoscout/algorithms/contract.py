@@ -58,6 +58,9 @@ class Setup:
     passing: bool = False  # whether a block that an arm has missed is gone, as a stretch of time is
     spans: FloatArray | None = None  # (L,) the largest difference of two arms on a block; infinite where unknown
     looked: IntArray = 0  # type: ignore[assignment]  # (K,) e: that was the e-th addition after looking; 0: it was none
+    weights: FloatArray | None = None  # (L, P) of the parts that metrics are sums of; None: each is its own part
+    parting: FloatArray | None = None  # (P, L) what makes parts of sums
+    exact_parts: BoolArray | None = None  # (P,) like `exact`, of parts
 
     def __post_init__(self) -> None:
         L = checks.whole("n_metrics of a setup", self.n_metrics, least=1)
@@ -101,6 +104,13 @@ class Setup:
             checked["spans"] = checks.floats("spans of a setup", self.spans)
             if checked["spans"].shape != (L,) or not (checked["spans"] > 0).all():
                 raise InvalidInput(f"spans of a setup must be {L} numbers above 0, got {self.spans!r}")
+        if self.weights is not None:
+            weights = checked["weights"] = checks.floats("weights of a setup", self.weights)
+            parting = checked["parting"] = checks.floats("parting of a setup", self.parting)
+            if weights.ndim != 2 or len(weights) != L or parting.shape != weights.T.shape:
+                raise InvalidInput(f"weights of a setup must have shape {(L, -1)} (-1: any), got {weights.shape}")
+            if np.shape(self.exact_parts) != (len(parting),):
+                raise InvalidInput(f"exact_parts of a setup must be {len(parting)} booleans, got {self.exact_parts!r}")
         checked["goal"] = checks.goal(self.goal)
         if self.budget is not None:
             checked["budget"] = checks.whole("budget of a setup", self.budget, least=1)
@@ -241,6 +251,9 @@ class Kernels:
     # probability 1 - delta; for algorithms that know more of pairs than of arms. It need not tell more than practical
     # verdicts with this eps ask for.
     apart: Callable[[Any, Any, FloatArray], FloatArray] | None = None
+    # silence(constants, silent): constants by which of some arms some metrics (K, L) are sums with a part that is no
+    # evidence
+    silence: Callable[[Any, BoolArray], Any] | None = None
     while_held: WhileHeld | None = None
     reserve: Callable[[Any, int], Any] = _fixed_size
     # what arrays of whole numbers hold whose names do not tell, see states.py: a role, or one for each entry

@@ -697,6 +697,13 @@ def file_cases() -> Iterator[DoorCase]:
     yield from cases()
 
 
+def law_cases() -> Iterator[DoorCase]:
+    """Outcomes that are not normal."""
+    from .on_laws import cases  # which is made of what is here
+
+    yield from cases()
+
+
 #: By the name that `--family` takes; the most dangerous first.
 DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "workers": worker_cases,
@@ -707,6 +714,7 @@ DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "guards": guard_cases,
     "blocks": block_cases,
     "files": file_cases,
+    "laws": law_cases,
 }
 
 

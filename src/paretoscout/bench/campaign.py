@@ -291,10 +291,10 @@ class Campaign:
                 continue
             same = [arm for k, arm in enumerate(table.arms) if still[k, column]]
             if same:
-                proves = "few runs of it prove little" if self.study.in_rounds else "that proves nothing"
                 said.append(
-                    f"{source.name} was the same in all runs of {', '.join(same)}: {proves}, unless it always is; if "
-                    f"so, say --exact {source.name}"
+                    f"{source.name} was the same in all runs of {', '.join(same)}: that proves nothing, unless it "
+                    f"always is; if so, say --exact {source.name}; if each run gives 0 or 1, say -m "
+                    f"{source.name}:{source.metric.direction}:pass-fail"
                 )
         return said
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import laws
 from ..laws import BOUNDS, NORMAL, SIGMA, SILENT
 from .algebra import solve
-from .arrays import BoolArray, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray, SmallInts
 from .compile import kernel, short_kernel
 from .evidence import (
     half_log,
@@ -58,6 +58,7 @@ class NoiseModel(NamedTuple):
     noise: IntArray  # (L,) SIGMA, NORMAL or BOUNDS
     sigma: FloatArray  # (K, L) where it is known
     exact: BoolArray  # (L,) whether a number that never varied is certain
+    silent: SmallInts  # (K, L) whether a metric is a sum with a part that is no evidence, by its law
     lows: FloatArray  # (L,) the lowest outcome, where there are bounds
     ranges: FloatArray  # (L,) what lies between the bounds
     rates: FloatArray  # (10,) of the mixture for outcomes with bounds
@@ -107,6 +108,8 @@ def says_nothing(samples: Samples, model: NoiseModel, arm: int, metric: int) -> 
     """True if an arm's observations are no evidence, by the law of the metric."""
     if model.noise[metric] != NORMAL:
         return False
+    if model.silent[arm, metric] > 0:
+        return True
     still = samples.squares[arm, metric] == 0.0
     n, different = samples.counts[arm, metric], samples.n_seen[metric]
     return law_of(NORMAL, model.exact[metric], n, different, False, still) in SILENT
@@ -399,7 +402,7 @@ def bound_sigma(state: Any, constants: Any, t: float, sampled: IntArray) -> None
         exact = constants.exact[metric]
         # without exact numbers the scatter about the fit tells, also where each arm was sampled once
         law = law_of(NORMAL, exact, t, state.n_seen[metric], False, exact and state.squares[metric] == 0.0)
-        if q > taken and law not in SILENT:
+        if q > taken and law not in SILENT and constants.silent[metric] == 0:
             bound = (math.sqrt(left) + constants.misfit[metric] * math.sqrt(t)) / math.sqrt(q - taken)
             if state.sigma_bounded[metric] == 0 or bound < state.sigma[metric]:
                 state.sigma[metric] = bound

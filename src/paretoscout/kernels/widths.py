@@ -93,6 +93,60 @@ def one_sided_mixture(n: float, alpha: float, sigma: float, rho: float) -> float
 
 
 @kernel
+def log_against_share(share: float, ones: float, n: float, n_list: float) -> float:
+    """Log evidence, from n outcomes of which some are 1, that the share of ones is another one.
+
+    How much likelier the outcomes are under a mixture (Jeffreys' prior on the share) than under the share: an
+    e-process, whatever the mixture. n_list: the outcomes are drawn from a list of this length without replacement, and
+    their probability is hypergeometric. Infinite: they are independent. Krichevsky, Trofimov 1981; Waudby-Smith, Ramdas
+    2020.
+    """
+    zeros = n - ones
+    mixture = math.lgamma(ones + 0.5) + math.lgamma(zeros + 0.5) - math.lgamma(n + 1.0) - math.log(math.pi)
+    if n_list == np.inf:
+        if (ones > 0.0 and share <= 0.0) or (zeros > 0.0 and share >= 1.0):
+            return np.inf
+        of_ones = ones * math.log(share) if ones > 0.0 else 0.0
+        return mixture - of_ones - (zeros * math.log1p(-share) if zeros > 0.0 else 0.0)
+    in_list = round(share * n_list)
+    out = n_list - in_list
+    if in_list < ones or out < zeros:
+        return np.inf
+    stated = math.lgamma(in_list + 1.0) - math.lgamma(in_list - ones + 1.0)
+    stated += math.lgamma(out + 1.0) - math.lgamma(out - zeros + 1.0)
+    return mixture - stated + math.lgamma(n_list + 1.0) - math.lgamma(n_list - n + 1.0)
+
+
+@kernel
+def end_of_share(ones: float, n: float, n_list: float, alpha: float, upper: bool) -> float:
+    """The end of an interval for the share of ones: anytime, wrong with probability at most alpha on both sides.
+
+    Assumes outcomes that are 0 or 1, independent or drawn from a list, see `log_against_share`. Evidence against a
+    share grows with its distance from the likeliest one, so bisection finds the end.
+    """
+    needed = -math.log(alpha)
+    if n_list == np.inf:
+        inside, outside = ones / n, 1.0 if upper else 0.0
+        for _ in range(60):
+            middle = 0.5 * (inside + outside)
+            if log_against_share(middle, ones, n, n_list) < needed:
+                inside = middle
+            else:
+                outside = middle
+        return outside
+    zeros = n - ones  # whole numbers of ones in the list: there are those that were seen, at least
+    inside = min(max(float(round(ones / n * n_list)), ones), n_list - zeros)
+    outside = n_list - zeros + 1.0 if upper else ones - 1.0
+    while abs(outside - inside) > 1.0:
+        middle = math.floor(0.5 * (inside + outside))
+        if log_against_share(middle / n_list, ones, n, n_list) < needed:
+            inside = middle
+        else:
+            outside = middle
+    return inside / n_list
+
+
+@kernel
 def stitched(n: float, alpha: float, sigma: float, eta: float = 2.0, power: float = 1.4, first: float = 1.0) -> float:
     """Polynomial stitching: anytime, one-sided, of the order sqrt(log log n / n).
 

@@ -15,7 +15,7 @@ from .. import checks
 from ..errors import InvalidInput, ParetoscoutError, UnknownName
 from ..frames import CSVTable, check_rows, read_csv
 from ..guarantee import difference
-from ..kernels.evidence import FEW_VALUES
+from ..laws import FEW_VALUES
 from ..shown import counted, heading, line
 from ..statement import Metric
 from ..verdicts import VerdictTable

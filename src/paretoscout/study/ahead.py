@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..algorithms.scout.blocks import judge_again, settle_shares
+from ..algorithms.scout.blocks import judge_again, note_values, settle_shares
 from ..algorithms.states import copy_state
 from ..kernels.arrays import BoolArray, FloatArray
 from ..kernels.decisions import is_there
+from ..laws import FEW_VALUES
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -57,6 +58,8 @@ def with_cells(session: Session, cells: Mapping[tuple[int, int], FloatArray], n_
             for arm in range(outcomes.shape[1]):
                 values = np.unique(outcomes[known[:, arm], arm, metric])
                 state.fixed[arm, metric] = values[0] if len(values) == 1 else np.inf if len(values) else np.nan
+    for block, arm in np.argwhere(known & ((state.moved == 0).any(axis=1) | (state.n_seen <= FEW_VALUES).any())):
+        note_values(state._replace(outcomes=outcomes), constants, int(arm), int(block))
     visited = state.visited.copy()
     blocks = np.arange(1, len(known) + 1)
     state.visited[:] = (known * blocks[:, None]).max(axis=0, initial=0)

@@ -13,11 +13,11 @@ from ..algorithms.contract import Settings
 from ..defaults import DELTA
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
-from ..kernels.arrays import BoolArray
-from ..kernels.evidence import FEW_VALUES
+from ..kernels.arrays import BoolArray, FloatArray
+from ..laws import FEW_VALUES, NORMAL, PASS_FAIL, SILENT, law_of
 from ..readers import Reading
 from ..shown import counted
-from ..statement import Blocks, Metric, Statement
+from ..statement import NUMBER, Blocks, Metric, Statement
 from ..verdicts import VerdictTable
 from .rows import drawn_order
 from .spec import Guard, arm_names, guards_of, metrics_of, sigma_of
@@ -187,8 +187,11 @@ def _study_of_blocks(
     arms, named = tuple(sorted(set(labels))), tuple(sorted(set(blocks)))
     values = columns.cells(labels, blocks, arms, named, {metric.name: metric.relative for metric in metrics})
     there: BoolArray = ~np.any(np.isnan(values), axis=2)
-    if not there.all():  # else nothing is left to chance, whatever the numbers are like
+    for metric in metrics:
+        _check_pass_fail(columns, metric)
+    if not there.all() or target == "population":  # else nothing is left to chance, whatever the numbers are like
         metrics = tuple(_bounded(metric, columns.numbers_or_none(metric.name)) for metric in metrics)
+    metrics = tuple(_of_cells(metric, values[:, :, position]) for position, metric in enumerate(metrics))
     by_size = there[np.argsort(there.sum(axis=1), kind="stable")]
     nested = not (by_size[:-1] & ~by_size[1:]).any()
     if target == "list" and not nested:
@@ -220,6 +223,15 @@ def _study_of_blocks(
     return study
 
 
+def _check_pass_fail(columns: Columns, metric: Metric) -> None:
+    """Refuse a row of a metric that was declared pass/fail in which it is neither 0 nor 1."""
+    for row, value in enumerate(columns.numbers_or_none(metric.name) if metric.pass_fail else ()):
+        if value not in (None, 0.0, 1.0):
+            raise InvalidInput(
+                f"{metric.name!r} in {columns.row(row)} must be 0 or 1, because its kind is 'pass/fail', got {value:g}"
+            )
+
+
 def _check_repeats(columns: Columns, labels: Sequence[str], blocks: Sequence[str]) -> None:
     """Refuse a table whose cells were measured more or less often: differences of their means are not alike."""
     repeats = Counter(zip(labels, blocks, strict=True))
@@ -245,16 +257,29 @@ def _wide(columns: Columns, names: Sequence[str], metric: str, value: str) -> di
 
 
 def _bounded(metric: Metric, values: Sequence[float | None]) -> Metric:
-    """Return a metric whose noise is unknown, with bounds if its values tell them; refuse few others."""
+    """Return a metric whose noise is unknown, as pass/fail if its values show that; refuse few others."""
     there = [value for value in values if value is not None]
     different = set(there)
-    if metric.bounds is not None or metric.exact or len(there) < ENOUGH_ROWS or len(different) > FEW_VALUES:
+    if metric.bounds is not None or metric.exact:
         return metric
-    if different <= {0.0, 1.0} and not metric.relative:
-        return replace(metric, bounds=(0.0, 1.0))
+    of_both = different == {0.0, 1.0} and not metric.relative
+    law = law_of(NORMAL, False, float(len(there)), min(len(different), FEW_VALUES + 1), of_both, len(different) == 1)
+    if law == PASS_FAIL:
+        return metric.seen_as_pass_fail()
+    if law not in SILENT or len(there) < ENOUGH_ROWS:
+        return metric
+    kind = f"that it is 0 or 1 (kind='pass/fail'; -m {metric.name}:{metric.direction}:pass-fail), "
     raise InvalidInput(
-        f"bounds of metric {metric.name!r} must be given, for its noise is not normal: it has only "
+        f"bounds of metric {metric.name!r} must be given, because its noise is not normal: it has only "
         f"{counted(len(different), 'different value')} in {counted(len(there), 'row')}, from {min(different):g} to "
         f"{max(different):g}. Say between which values it lies (bounds=(LOW, HIGH); --bounds {metric.name}=LOW,HIGH), "
-        f"or that a number that never varies is certain (exact=True; --exact {metric.name})"
+        f"{kind if different <= {0.0, 1.0} else ''}or that a number that never varies is certain (exact=True; --exact "
+        f"{metric.name})"
     )
+
+
+def _of_cells(metric: Metric, values: FloatArray) -> Metric:
+    """Return a pass/fail metric with bounds alone, if the outcome on a block is the mean of several rows."""
+    if metric.pass_fail and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        return replace(metric, kind=NUMBER)
+    return metric

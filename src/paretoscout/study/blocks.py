@@ -9,6 +9,7 @@ import numpy as np
 
 from ..diagnostics import Concern
 from ..kernels.arrays import FloatArray
+from ..laws import NEVER_VARIED, SILENT
 from ..statement import Metric
 from .replica import Replica
 
@@ -89,3 +90,34 @@ def _worst(found: Sequence[tuple[float, str, Concern]]) -> Concern:
     ranked = sorted(found, key=lambda each: -each[0])
     first = ranked[0][2]
     return Concern(first.kind, first.metric, tuple(option for _, option, _ in ranked), first.figures, first.blocks)
+
+
+# Laws of columns
+
+
+def laws_seen(replica: Replica) -> tuple[Concern, ...]:
+    """Return of which columns few values were seen, or one: that is no evidence until bounds or a kind are declared."""
+    found = []
+    names = tuple(replica.arms[arm] for arm in replica.present)
+    for column, metric in enumerate(replica.measured):
+        n, law = int(replica.tally.n[:, column].sum()), replica.law(column)
+        values = replica.tally.seen[column]
+        values = metric.natural(values[~np.isnan(values)])
+        if replica.certain or n < FEWEST or law not in SILENT:
+            continue
+        if law == NEVER_VARIED:
+            found.append(Concern("never varied", metric.name, names, {"values": float(n), "value": float(values[0])}))
+        else:
+            figures = {"distinct": float(len(values)), "values": float(n)}
+            figures |= {"lowest": float(values.min()), "highest": float(values.max())}
+            found.append(Concern("few values", metric.name, (), figures))
+    return (*found, *laws_refuted(replica))
+
+
+def laws_refuted(replica: Replica) -> tuple[Concern, ...]:
+    """Return which columns had a value that their law does not allow: verdicts that rested on it were withdrawn."""
+    names = [metric.name for metric in replica.measured]
+    return tuple(
+        Concern("another value", names[column], (), {"event": float(event), "exact": float(kind == "exact")})
+        for event, column, kind in replica.refuted
+    )

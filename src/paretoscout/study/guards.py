@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..kernels.arrays import FloatArray
 from ..kernels.paired import paired_radius, worth_of
-from ..kernels.widths import one_sided_mixture, t_mixture, tuned_rho
+from ..kernels.widths import end_of_share, one_sided_mixture, t_mixture, tuned_rho
+from ..laws import EXACT, NORMAL, PASS_FAIL, SIGMA, SILENT
 from .spec import Guard, StudySpec
 from .tally import Tally
 
@@ -19,41 +20,52 @@ TYPICAL_SAMPLES = 50.0
 SCALES = (64.0, 512.0)
 
 
-def width_of(spec: StudySpec, tally: Tally, arm: int, column: int, alpha: float, n: float | None = None) -> float:
-    """How far the mean of a column of an arm may be from what was measured, at alpha for each side.
+def ends_of(
+    spec: StudySpec, tally: Tally, law: int, arm: int, column: int, alpha: float, n: float | None = None
+) -> tuple[float, float]:
+    """Return what the mean of a column of an arm lies between, by its samples alone, at alpha for each side.
 
-    By its samples alone, taken to be independent; on the scale on which the column is compared. n: the width there
-    would be after so many samples, if they go on as they were.
+    On the scale on which the column is compared. law: of the column, for this arm. n: the ends there would be after so
+    many samples, if they go on as they were.
     """
     metric = spec.measured()[column]
-    if tally.n[arm, column] == 0:
-        return np.inf
-    n = float(tally.n[arm, column]) if n is None else n
-    blocks = spec.asked.blocks
-    if blocks is not None and blocks.listed:
-        return _width_in_list(float(tally.squares[arm, column] / tally.n[arm, column]), n, len(blocks.names), alpha)
-    sigma = spec.sigma[column]
-    if sigma is not None and column < len(spec.metrics) and spec.asked.sigma.ndim > 1:
-        sigma = float(spec.asked.sigma[arm, column])
-    if sigma is None and metric.bounds is not None:
-        low, high = metric.compared(np.array(metric.bounds)).tolist()
-        sigma = (high - low) / 2
+    measured, mean = float(tally.n[arm, column]), float(tally.mean[arm, column])
+    n = measured if n is None else n
+    n_list = spec.asked.n_list
+    if measured == 0 or law in SILENT:
+        return -np.inf, np.inf
+    if n >= n_list or law == EXACT:
+        return mean, mean
+    if law == PASS_FAIL:
+        ends = [end_of_share(mean * n, n, n_list, 2.0 * alpha, upper) for upper in (False, True)]
+        return ends[0], ends[1]
+    centre, width = mean, 0.0
     rho = tuned_rho(TYPICAL_SAMPLES, alpha)
-    if sigma is not None:
-        return one_sided_mixture(n, alpha, sigma, rho) if sigma > 0 else 0.0
-    if not metric.exact and (not tally.varied(column) or tally.squares[arm, column] == 0.0):
-        return np.inf  # nobody takes that for normal noise
-    deviation = float(np.sqrt(tally.squares[arm, column] / tally.n[arm, column]))
-    return t_mixture(n, 2 * alpha, deviation, rho)
+    if law == NORMAL:
+        deviation = float(np.sqrt(tally.squares[arm, column] / measured))
+        in_list = n_list < np.inf
+        width = _width_in_list(deviation**2, n, n_list, alpha) if in_list else t_mixture(n, 2 * alpha, deviation, rho)
+    elif law == SIGMA:
+        sigma = spec.sigma[column]
+        if column < len(spec.metrics) and spec.asked.sigma.ndim > 1:
+            sigma = float(spec.asked.sigma[arm, column])
+        width = one_sided_mixture(n, alpha, sigma, rho) if sigma else 0.0
+    else:
+        low, high = metric.compared(np.array(metric.bounds)).tolist()
+        width = one_sided_mixture(n, alpha, (high - low) / 2, rho)
+        if n_list < np.inf:
+            # the t-th block is expected to be what those before leave: the mean of the list is paced / pace
+            pace = float((n_list / (n_list - np.arange(measured))).sum())
+            centre = float(tally.paced[arm, column]) / pace
+            width *= n / float((n_list / (n_list - np.arange(n))).sum())
+    return centre - width, centre + width
 
 
-def _width_in_list(variance: float, n: float, n_list: int, alpha: float) -> float:
+def _width_in_list(variance: float, n: float, n_list: float, alpha: float) -> float:
     """How far the mean over a list may be from that of n of its blocks, whose values are as from a normal law."""
-    if n >= n_list:
-        return 0.0
     scales = np.array(SCALES)
     weights = np.full(len(scales), -np.log(len(scales)))
-    return float(paired_radius(-np.log(2 * alpha), n, variance * n, worth_of(n, float(n_list)), scales, weights))
+    return float(paired_radius(-np.log(2 * alpha), n, variance * n, worth_of(n, n_list), scales, weights))
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,7 @@ class Guards:
     spec: StudySpec
     tally: Tally
     shares: FloatArray  # of delta, for each arm
+    law: Callable[[int, int], int]  # of a column, for an arm
     censored: Set[tuple[int, int]] = frozenset()  # arms and columns with a value that was too small to be measured
 
     def bounds(self, arm: int, guard: Guard, n: float | None = None) -> tuple[float, float]:
@@ -73,11 +86,8 @@ class Guards:
         column = self.spec.columns.index(guard.metric)
         # of the share of guards each arm has its own, for each guard and side alike
         alpha = self.spec.delta * dict(self.spec.shares)["guards"] * self.shares[arm] / (2 * len(self.spec.guards))
-        width = width_of(self.spec, self.tally, arm, column, alpha, n)
-        if width == np.inf:
-            return -np.inf, np.inf
-        mean = float(self.tally.mean[arm, column])
-        return -np.inf if (arm, column) in self.censored else mean - width, mean + width
+        low, high = ends_of(self.spec, self.tally, self.law(column, arm), arm, column, alpha, n)
+        return -np.inf if (arm, column) in self.censored else low, high
 
     def _limit(self, guard: Guard) -> tuple[float, float]:
         """The limit and the eps of its metric, on the scale on which it is compared."""

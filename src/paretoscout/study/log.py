@@ -208,9 +208,9 @@ class StudyLog:
             number, kind = due
             body = {"arm": replica.arms[replica.open[number].arm]}
             events.append(Event(replica.number + 1, kind, number, body, now))
+            writer.append(events[-1:])
             replica.apply(events[-1], _history_of(writer))
         if events:
-            writer.append(events)
             self.settle(writer, replica, before)
         return now
 

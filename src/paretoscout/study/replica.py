@@ -41,6 +41,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import laws
 from ..algorithms.contract import Accepts, shares_of
 from ..algorithms.registry import get
 from ..algorithms.scout.blocks import radii_of_bets, reference_of
@@ -51,6 +52,7 @@ from ..guarantee import NORMAL, assumptions, for_certain, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT, UNDECIDED
 from ..kernels.dispatch import Held
+from ..laws import PASS_FAIL, SILENT, law_of
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span, rough_span
@@ -60,7 +62,7 @@ from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
 from .ahead import ARMS_PER_OUTCOME, with_cells
-from .guards import Guards, width_of
+from .guards import Guards, ends_of
 from .line import TABLE, Line
 from .rows import as_array, completed, drawn_order
 from .spec import RULES, RULES_OF_ALL, RULES_OF_PRACTICAL, StudySpec
@@ -159,6 +161,8 @@ class Replica:
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
         self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
+        self.of_both: tuple[int, ...] = ()  # columns that are pass/fail because nothing but 0 and 1 was seen
+        self.refuted: list[tuple[int, int, str]] = []  # the event that showed that a column has not this law
         self.censored: set[tuple[int, int]] = set()  # arms and columns with a value that was too small to be measured
         self.reached = np.full(len(self.arms), UNDECIDED)  # (A,) the verdict on each arm
         self.since = np.full(len(self.arms), -1)  # (A,) the event with which it came; -1: there was none
@@ -293,9 +297,33 @@ class Replica:
         }
 
     @property
+    def measured(self) -> tuple[Metric, ...]:
+        """The columns as metrics, some of them pass/fail by what was seen."""
+        stated = self.spec.measured()
+        return tuple(
+            metric.seen_as_pass_fail() if column in self.of_both else metric for column, metric in enumerate(stated)
+        )
+
+    def law(self, column: int, arm: int | None = None) -> int:
+        """Return the law of a column, for an arm or for all arms together."""
+        metric, squares = self.spec.measured()[column], self.tally.squares[:, column]
+        listed = self.blocks is not None and not self.in_rounds  # sigma is that of noise, not of blocks
+        declared = laws.SIGMA if self.spec.sigma[column] is not None and not listed else laws.NORMAL
+        if declared == laws.NORMAL and metric.bounds is not None:
+            declared = PASS_FAIL if metric.pass_fail else laws.BOUNDS
+        return law_of(
+            declared,
+            metric.exact,
+            float(self.tally.told[column]),
+            self.tally.different(column),
+            not metric.relative and self.tally.of_both(column),
+            bool((squares == 0.0).all() if arm is None else squares[arm] == 0.0),
+        )
+
+    @property
     def guards(self) -> Guards:
         """What is known of the limits that options must keep."""
-        return Guards(self.spec, self.tally, self.shares, self.censored)
+        return Guards(self.spec, self.tally, self.shares, self.law, self.censored)
 
     @property
     def missed(self) -> list[int]:
@@ -305,9 +333,10 @@ class Replica:
     def _asked_of(self, seated: IntArray) -> Statement:
         """Return what is asked, of some of all arms."""
         asked = self.spec.asked
-        if not self.added and len(seated) == len(asked.arms):
+        if not self.added and len(seated) == len(asked.arms) and not self.of_both:
             return asked
         known: dict[str, Any] = {"arms": tuple(self.arms[arm] for arm in seated)}
+        known["metrics"] = self.measured[: len(asked.metrics)]
         for name, column in (("contexts", 1), ("cost", 2)):
             first, later = getattr(asked, name), [about[column] for about in self.added]
             if first is not None:
@@ -349,16 +378,18 @@ class Replica:
 
     def _unknown(self) -> str:
         """Say which numbers never varied, or are too small to be measured."""
-        table = self.proven()
-        varied = self.tally.squares[self.there][:, : len(table.metrics)] > 0.0
+        table, L = self.proven(), len(self.spec.metrics)
+        varied, n = self.tally.squares[self.there][:, :L] > 0.0, self.tally.n[self.there][:, :L]
+        silent = table.never_varied & (n > 0) & self._silent_parts()[self.there]
+        several = "give its bounds" if self.units.weights is None else "give the bounds of all metrics of its sums"
         kinds = (
             (table.below, "values of {} that are too small to be measured"),
             (
-                table.never_varied & ~varied,
+                silent & ~varied,
                 "{}, which was the same in all measurements of an option: that proves nothing, unless it always is; if "
-                "so, declare it exact",
+                "so, declare it exact. If each outcome is 0 or 1, declare it pass/fail",
             ),
-            (table.never_varied & varied, "{}, which has too few different values for normal noise: give its bounds"),
+            (silent & varied, f"{{}}, which has too few different values for normal noise: {several}"),
         )
         said = []
         for where, text in kinds:
@@ -377,7 +408,7 @@ class Replica:
         if judged is None or ((judged.status == UNDECIDED) & ~self.tally.n[self.there].any(axis=1)).any():
             return None  # whatever the eps, nobody decides on what was not measured
         for factor in LARGER_EPS:
-            metrics = [metric.times_eps(factor) for metric in self.spec.metrics]
+            metrics = [metric.times_eps(factor) for metric in self.measured[: len(self.spec.metrics)]]
             judged = judge(**self._evidence(self._eps(metrics)))
             if judged.decided:
                 table = self._judged(metrics, judged)
@@ -401,6 +432,9 @@ class Replica:
 
     def _judged(self, metrics: Sequence[Metric], judged: Judgement) -> VerdictTable:
         """Return the practical verdicts that were made with the eps of these metrics."""
+        metrics = [
+            metric.seen_as_pass_fail() if column in self.of_both else metric for column, metric in enumerate(metrics)
+        ]
         asked, proven = replace(self.asked_of_all, metrics=tuple(metrics)), self.proven()
         tolerated = guarantee_of(asked, get(self.spec.algorithm), self.session.settings, ()).tolerated
         guarantee = replace(proven.guarantee, tolerated=tolerated)
@@ -457,9 +491,8 @@ class Replica:
             if censored is not None:  # such a value may be better than what was told: nobody is sure to be ahead of it
                 known = np.where(censored[:, None, :], -np.inf, known)
             still = None
-            if self.in_rounds:  # without an eps a tie is never proven, unless the number is certain
-                constant = self.units.whole(self.tally.squares[self.there][:, :L] == 0.0)
-                still = (n > 1) & constant & ~certain & (eps == 0.0)
+            if self.in_rounds:  # there is no end of them: of those that are no evidence more tell nothing
+                still = (n > 1) & self._silent_sums()[self.there] & ~certain
             return {"said": said, "eps": eps, "certain": certain, "censored": censored, "apart": known, "still": still}
         return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n}
 
@@ -547,7 +580,9 @@ class Replica:
             alpha = self.spec.delta * shares.get("intervals", shares["verdicts"]) * float(self.shares[arm]) / (2 * L)
             for column, metric in enumerate(self.spec.metrics):
                 if not metric.exact or self.tally.n[arm, column] == 0 or self.tally.squares[arm, column] > 0.0:
-                    widths[k, column] = width_of(self.spec, self.tally, arm, column, alpha)
+                    low, high = ends_of(self.spec, self.tally, self.law(column, arm), arm, column, alpha)
+                    mean = float(self.tally.mean[arm, column])
+                    widths[k, column] = max(high - mean, mean - low)
         return widths
 
     def _notes(self) -> list[str]:
@@ -878,6 +913,8 @@ class Replica:
         else:
             raise UnreadableFile(f"event {event.number} is of an unknown kind: {event.kind!r}")
         judged_again = self._take_turns(event) or event.kind == "arms"
+        other_laws = self._note_laws(event, history)
+        judged_again = judged_again or other_laws
         self._look_ahead(event)
         self._hold(None if judged_again or "arm" not in event.body else self.index[event.body["arm"]])
         if self.spec.guards and self.keeps_shares and self.session.done:
@@ -885,9 +922,72 @@ class Replica:
                 self._look(self.judge)  # verdicts are numbered by those who are there
             self._doubt()
             self._known = None
-        self._note_verdicts(at_once=event.kind == "arms" or (event.kind == "data" and not event.body.get("more")))
+        whole = event.kind == "data" and not event.body.get("more")
+        self._note_verdicts(at_once=other_laws or event.kind == "arms" or whole)
         if self.told + self.imported >= self.next_look:
             self.look, self.next_look = self.number, int(EXAMINED_AFTER * (self.told + self.imported)) + 1
+
+    def _note_laws(self, event: Event, history: History) -> bool:
+        """Settle which columns are pass/fail by what was seen. Return whether other laws changed all verdicts.
+
+        What rested on a law that another value refutes is judged again. Bets on 0 and 1 hold from the first outcome on,
+        so the session is started with them as if the kind had been declared.
+        """
+        stated, refuted = self.spec.measured(), {(column, kind) for _, column, kind in self.refuted}
+        of_both = tuple(
+            column
+            for column, metric in enumerate(stated)
+            if metric.bounds is None and self.tally.of_both(column) and self.law(column) == PASS_FAIL
+        )
+        found = [(event.number, column, "pass/fail") for column in self.of_both if column not in of_both]
+        lasting = self.blocks is not None and not self.in_rounds  # exact numbers differ from block to block
+        found += [
+            (event.number, column, "exact")
+            for column, metric in enumerate(() if lasting else stated)
+            if metric.exact and (column, "exact") not in refuted and (self.tally.squares[:, column] > 0.0).any()
+        ]
+        if found:
+            self.refuted += found
+            self.look = event.number  # a warning says so
+        before, self.of_both = self.of_both, of_both
+        if before != of_both:
+            self._asked_of_all = None
+            if any(column < len(self.spec.metrics) for column in set(before) ^ set(of_both)):
+                self._start_again(event, history)
+                self.certain, self._ahead = self._all_measured, None
+                return True
+        if found and self.keeps_shares:
+            self.session.judge_again()
+        return bool(found)
+
+    def _quieten(self) -> None:
+        """Tell the algorithm which sums have a part that is no evidence, by its law. On blocks it sees that itself."""
+        if self.units.weights is not None and self.blocks is None:
+            self.session.set_silent(self._silent_sums()[self.seated])
+
+    def _silent_parts(self) -> BoolArray:
+        """(A, L) whether the outcomes of an arm in a metric are no evidence, if normal noise is assumed."""
+        L = len(self.spec.metrics)
+        still, silent = self.tally.squares[:, :L] == 0.0, np.zeros((len(self.arms), L), np.bool_)
+        for column, metric in enumerate(self.spec.metrics):
+            n, different = float(self.tally.told[column]), self.tally.different(column)
+            of_all, of_still = (
+                law_of(laws.NORMAL, metric.exact, n, different, False, each) in SILENT for each in (False, True)
+            )
+            silent[:, column] = np.where(still[:, column], of_still, of_all)
+        return silent
+
+    def _silent_sums(self) -> BoolArray:
+        """(A, R) the same of what options are judged by: of a sum that has no bounds each part must be evidence."""
+        parts = self._silent_parts()
+        bounds = self.asked_of_all.bounds
+        unbounded = np.ones(parts.shape[1] if self.units.weights is None else len(self.units.weights), np.bool_)
+        if bounds is not None:
+            unbounded = ~np.isfinite(bounds).all(axis=1)
+        if self.units.weights is None:
+            return parts & unbounded
+        sums: BoolArray = (parts[:, None, :] & (self.units.weights != 0.0)).any(axis=2) & unbounded
+        return sums
 
     def _note_verdicts(self, at_once: bool) -> None:
         """Keep with which event each verdict came; it may be taken back, and come again."""
@@ -1041,6 +1141,7 @@ class Replica:
     def _keep_cells(self, number: int) -> None:
         """Keep the rows of a table until their arms come to their blocks; a cell that has its outcome has it."""
         for part in self.table:
+            self.tally.see(self._compared(as_array(part.body["values"])))
             for name, block, row in zip(part.body["arms"], part.body["blocks"], part.body["values"], strict=True):
                 arm, position = self.index[name], self.position[block]
                 if position < self.session.state.visited[self.place[arm]] or (arm, position) in self.cells:
@@ -1065,6 +1166,7 @@ class Replica:
 
     def _wait(self, number: int, outcomes: Outcomes) -> None:
         """Let outcomes wait for their turn."""
+        self.tally.see(self._compared(as_array(outcomes.values)))
         self.waiting[number] = outcomes = replace(outcomes, asked=number)
         if self.line is not None:
             self._join_line(self.line, number, outcomes)
@@ -1118,6 +1220,7 @@ class Replica:
         """
         first_open = min((lease.position or 0 for lease in self.open.values()), default=self.round + 1)
         closed = [number for number, waits in self.waiting.items() if (waits.position or 0) < first_open]
+        self._mark_censored()
         for number in sorted(closed, key=lambda number: (self.waiting[number].position, number)):
             waits = self.waiting.pop(number)
             of = waits.position or 0
@@ -1125,6 +1228,12 @@ class Replica:
                 self.rounds.append(of)
             self._count_cell(waits.arms[0], waits.values[0], len(self.rounds) - 1)
         self.cut = {number for number in self.cut if number >= first_open}
+
+    def _mark_censored(self) -> None:
+        """Of values too small to be measured the same bound is told each time: that is no number that never varied."""
+        for arm, column in self.censored:
+            if self.place[arm] >= 0 and column < len(self.spec.metrics):
+                self.session.state.moved[self.place[arm], column] = 1
 
     @property
     def _all_measured(self) -> bool:
@@ -1158,7 +1267,7 @@ class Replica:
         row = as_array([values])
         self.counted.add(arm)
         self.rows += 1
-        self.tally.add(arm, self._compared(row)[0].tolist())
+        self.tally.add(arm, self._compared(row)[0].tolist(), self.spec.asked.n_list)
         (outcome,), (observed,) = self._for_session(row)
         if passed is not None:
             self.session.add(place, outcome, observed, passed)
@@ -1222,11 +1331,13 @@ class Replica:
         self.partial += int(np.isnan(values[:, : len(self.spec.metrics)]).any(axis=1).sum())
         if outcomes.table:
             self.tally.add_many(arms, self._compared(values))
+            self._quieten()
             self._feed(arms, values)
             if self.keeps_shares:
                 self.session.judge_again()  # a table is judged after its last row only
         else:
             self.tally.add(outcomes.arms[0], self._compared(values)[0].tolist())
+            self._quieten()
             self._answer(outcomes.arms[0], outcomes.question, values)
 
     def _answer(self, arm: int, question: int | None, values: FloatArray) -> None:
@@ -1343,7 +1454,8 @@ class Replica:
         self.waiting = {number: replace(outcomes, question=None) for number, outcomes in self.waiting.items()}
         self._index()
         self._start()
-        for number, outcomes in sorted(self._measured(history(event.number)).items()):
+        self._quieten()
+        for number, outcomes in sorted(self._measured([*history(event.number), event]).items()):
             if number not in self.waiting:
                 self.session.set_era(self._era(outcomes.asked))
                 self._feed(*outcomes.arrays(self.spec.seed))
@@ -1353,11 +1465,13 @@ class Replica:
     def _feed_blocks(self, before: Any, places: IntArray) -> None:
         """Hand to the algorithm what it was told before it was started again."""
         R = self.session.setup.n_metrics
-        for block in range(len(self.rounds)):
+        self._mark_censored()
+        passing = self.session.setup.passing
+        for block in range(len(self.rounds) if self.in_rounds else len(before.outcomes) if passing else 0):
             for arm, place in enumerate(places.tolist()):
                 if not np.isnan(before.outcomes[block, place, 0]):
                     self.session.add(int(self.place[arm]), before.outcomes[block, place].copy(), None, block)
-        for arm, place in enumerate(() if self.in_rounds else places.tolist()):
+        for arm, place in enumerate(() if passing else places.tolist()):
             n = int(before.visited[place])
             if n:
                 rows = np.ascontiguousarray(before.outcomes[:n, place])
@@ -1426,6 +1540,8 @@ class Replica:
             "number": self.number,
             "withdrawn": [(arm, *vars(withdrawal).values()) for arm, withdrawal in self.withdrawn.items()],
             "censored": sorted(self.censored),
+            "of_both": self.of_both,
+            "refuted": self.refuted,
             "later": list(zip(self.arms[len(self.spec.arms) :], self.added, strict=True)),
             "looks": self.looks,
             "again": list(self.again),
@@ -1463,6 +1579,8 @@ class Replica:
         replica._fix()
         replica.withdrawn = {arm: Withdrawal(*rest) for arm, *rest in header["withdrawn"]}
         replica.censored = set(map(tuple, header["censored"]))
+        replica.of_both = tuple(header["of_both"])
+        replica.refuted = [(number, column, kind) for number, column, kind in header["refuted"]]
         replica.arms = [*spec.arms, *(name for name, _ in header["later"])]
         replica.added = [about for _, about in header["later"]]
         replica.looks = header.get("looks", [])
@@ -1486,6 +1604,7 @@ class Replica:
         replica._index()
         replica.session = Session.load(session)
         replica._seat()
+        replica._quieten()
         replica.session.held = replica._held()  # it was judged by that before
         if header.get("ahead") is not None:
             twin = replica._ahead = copy(replica)
@@ -1495,6 +1614,7 @@ class Replica:
             twin.judge = None if judge is None else Judge.of(judge, known)
             twin.tally = Tally(**known)
             twin._set_apart()
+            twin._quieten()
         return replica
 
 

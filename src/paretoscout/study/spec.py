@@ -22,8 +22,9 @@ FORMAT = 4
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
 #: there were versions. A study of older rules is judged again, from its log, by the present ones; see replica.py.
 #: 2: all studies. 3: practical verdicts, see ../practical.py. 4: scout, which shares delta out by the pilots, and by
-#: contexts where there are any. 5: scout, which pairs outcomes by their numbers where sigma is unknown.
-RULES, RULES_OF_PRACTICAL, RULES_OF_ALL = 5, 3, 2
+#: contexts where there are any. 5: scout, which pairs outcomes by their numbers where sigma is unknown. 6: scout, which
+#: asks for the law of each column (laws.py).
+RULES, RULES_OF_PRACTICAL, RULES_OF_ALL = 6, 3, 2
 #: In which order outcomes count: in that in which they were asked for, or in that in which they were told.
 ORDERS = ("asked", "told")
 #: Columns of `Study.to_frame` besides the metrics.

@@ -34,7 +34,7 @@ from ..statement import Blocks, Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..storage.forks import inside
 from ..verdicts import VerdictTable
-from .blocks import few_carry
+from .blocks import few_carry, laws_refuted, laws_seen
 from .details import Details
 from .encoding import encode
 from .explanation import Explanation, explanation
@@ -642,7 +642,7 @@ class Study:
     def _examined(self, replica: Replica) -> tuple[Concern, ...]:
         """Look for what the guarantee does not allow for, in what was measured of late."""
         if replica.blocks is not None:  # what blocks have in common is no noise
-            return few_carry(replica)
+            return (*few_carry(replica), *laws_seen(replica))
         rows: list[tuple[int, int, list[float | None]]] = []  # the order of asking, or of telling; arm; values
         ordered = True
         after = max(-1, replica.look - EXAMINED_EVENTS)
@@ -656,7 +656,7 @@ class Study:
                 told = zip(event.body["arms"], event.body["values"], strict=True)
                 rows += [(event.number, replica.index[arm], values) for arm, values in told]
         rows.sort(key=lambda row: row[0])
-        stated = self.spec.measured()
+        stated = replica.measured
         arms, values = np.array([arm for _, arm, _ in rows], np.int64), as_array([values for *_, values in rows])
         for column, metric in enumerate(stated):
             values[:, column] = metric.compared(values[:, column])
@@ -676,7 +676,8 @@ class Study:
             eps=[metric.tolerance for metric in stated],
         )
         relative = {metric.name for metric in stated if metric.relative}
-        return tuple(concern.in_own_unit() if concern.metric in relative else concern for concern in seen)
+        seen = [concern.in_own_unit() if concern.metric in relative else concern for concern in seen]
+        return (*seen, *laws_refuted(replica))
 
     def front(self) -> list[str]:
         """Return the arms that are proven to be on the front."""

@@ -22,6 +22,7 @@ from ...kernels.arrays import BoolArray, FloatArray, IntArray, SmallInts
 from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, PRESENT, UNDECIDED, is_there
 from ...kernels.dispatch import Verdicts
+from ...kernels.noise import law_of
 from ...kernels.paired import (
     bets_bound,
     expected_next,
@@ -32,6 +33,7 @@ from ...kernels.paired import (
     scales_of,
     worth_of,
 )
+from ...laws import FEW_VALUES, NORMAL, SILENT
 from ..contract import RESERVE, Accepts, Kernels, Setup
 
 #: Rates of the bets for outcomes with bounds, evenly weighted: of a population, without end, as many as this; of a list
@@ -67,6 +69,9 @@ class BlockConstants(NamedTuple):
     n_pilots: int
     passing: bool  # a block that an arm has missed is gone
     exact: BoolArray  # (L,) of blocks that pass: whether a number that never varied is certain
+    exact_parts: BoolArray  # (P,) the same, of the parts that metrics are sums of
+    parts: BoolArray  # (L, P) whether a part has a weight in a metric
+    parting: FloatArray  # (P, L) what makes parts of metrics
     spans: FloatArray  # (L,) the largest difference of two arms on a block; infinite: unknown
     betting: IntArray  # (L,) where the bets on a metric are kept; -1: its differences are taken to be normal
     rhos: FloatArray  # (R,)
@@ -90,6 +95,12 @@ class BlockState(NamedTuple):
     counts: IntArray  # (K, K) on how many blocks, without pilots
     means: FloatArray  # (K, K, L) of the differences i - j
     squares: FloatArray  # (K, K, L) of their distances to the mean, summed
+    origins: FloatArray  # (K, K, P) the first difference of a pair in each part
+    varied: SmallInts  # (K, K, P) whether there was another one
+    firsts: FloatArray  # (K, P) the first value of an arm after its pilots in each part
+    moved: SmallInts  # (K, P) whether there was another one
+    seen: FloatArray  # (P, 6) distinct values of each part, while there are few
+    n_seen: IntArray  # (P,) how many
     wealth: FloatArray  # (K, K, B, 2 N_SHIFTS, G) logs, of the bets on them
     beats: FloatArray  # (K, K) evidence that j beats k, of which all shares are taken off
     escapes: FloatArray  # (K, K) evidence that j does not beat k by eps, in the same way
@@ -116,6 +127,10 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
     bounded = np.isfinite(spans)
     n_list = float(n_blocks) if setup.listed else np.inf
     rates = rates_of(n_list)
+    parts = np.eye(L) if setup.weights is None else setup.weights
+    parting = np.eye(L) if setup.parting is None else setup.parting
+    exact_parts = setup.exact if setup.exact_parts is None else setup.exact_parts
+    P = len(parting)
     constants = BlockConstants(
         eps=setup.eps.copy(),
         n_list=n_list,
@@ -123,6 +138,9 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         n_pilots=0 if setup.passing else PILOTS,
         passing=setup.passing,
         exact=setup.exact & setup.passing,
+        exact_parts=exact_parts & setup.passing,
+        parts=parts != 0.0,
+        parting=parting,
         spans=np.where(bounded, spans, 1.0),
         betting=np.where(bounded, np.cumsum(bounded) - 1, -1),
         rhos=rhos,
@@ -145,6 +163,12 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         counts=np.zeros((K, K), np.int64),
         means=np.zeros((K, K, L)),
         squares=np.zeros((K, K, L)),
+        origins=np.zeros((K, K, P)),
+        varied=np.zeros((K, K, P), np.int8),
+        firsts=np.full((K, P), np.nan),
+        moved=np.zeros((K, P), np.int8),
+        seen=np.zeros((P, FEW_VALUES + 1)),
+        n_seen=np.zeros(P, np.int64),
         wealth=np.zeros((K, K, int(bounded.sum()), 2 * N_SHIFTS, len(rates))),
         beats=np.full((K, K), -np.inf),
         escapes=np.full((K, K), -np.inf),
@@ -248,6 +272,7 @@ def count_difference(state: BlockState, constants: BlockConstants, i: int, j: in
     """Take in the differences of a pair i < j on one block."""
     before = float(state.counts[i, j])
     state.counts[i, j] += 1
+    note_parts(state, constants, i, j, block)
     for metric in range(constants.eps.shape[0]):
         difference = state.outcomes[block, i, metric] - state.outcomes[block, j, metric]
         mean = state.means[i, j, metric]
@@ -277,6 +302,73 @@ def count_difference(state: BlockState, constants: BlockConstants, i: int, j: in
 
 
 @kernel
+def part_of(state: BlockState, constants: BlockConstants, part: int, arm: int, block: int) -> tuple[float, float]:
+    """Return a part of the outcome of an arm on a block, and what rounding may have done to it."""
+    value, size = 0.0, 0.0
+    for metric in range(constants.eps.shape[0]):
+        term = constants.parting[part, metric]
+        if term != 0.0:
+            term *= state.outcomes[block, arm, metric]
+            value += term
+            size += abs(term)
+    return value, ROUNDING * size
+
+
+@kernel
+def note_parts(state: BlockState, constants: BlockConstants, i: int, j: int, block: int) -> None:
+    """Note in which parts the difference of a pair i < j on a block is another one than on its first block."""
+    for part in range(constants.parting.shape[0]):
+        (x, tiny_x), (y, tiny_y) = (
+            part_of(state, constants, part, i, block),
+            part_of(state, constants, part, j, block),
+        )
+        if state.counts[i, j] == 1:
+            state.origins[i, j, part] = x - y
+        elif abs(x - y - state.origins[i, j, part]) > 2.0 * (tiny_x + tiny_y):
+            state.varied[i, j, part] = 1
+
+
+@kernel
+def note_values(state: BlockState, constants: BlockConstants, arm: int, block: int) -> bool:
+    """Keep values of parts that are new; return whether a part has enough of them by this outcome."""
+    enough = False
+    for part in range(constants.parting.shape[0]):
+        value, tiny = part_of(state, constants, part, arm, block)
+        if block >= constants.n_pilots:
+            if math.isnan(state.firsts[arm, part]):
+                state.firsts[arm, part] = value
+            elif abs(value - state.firsts[arm, part]) > 2.0 * tiny:
+                state.moved[arm, part] = 1
+        n = state.n_seen[part]
+        new = n <= FEW_VALUES and value == value
+        for s in range(min(n, FEW_VALUES)):
+            new = new and abs(state.seen[part, s] - value) > 2.0 * tiny
+        if new:
+            state.seen[part, n] = value
+            state.n_seen[part] = n + 1
+            enough = enough or n == FEW_VALUES
+    return enough
+
+
+@kernel
+def is_evidence(state: BlockState, constants: BlockConstants, i: int, j: int, metric: int) -> bool:
+    """Whether the differences of two arms may be taken for normal noise: those of each part that has a weight.
+
+    They vary if one of the two does, so each has to, unless a number that never varies is certain.
+    """
+    first, second = min(i, j), max(i, j)
+    for part in range(constants.parting.shape[0]):
+        if constants.parts[metric, part]:
+            still = state.varied[first, second, part] == 0
+            if not constants.exact_parts[part]:
+                still = still or state.moved[i, part] == 0 or state.moved[j, part] == 0
+            m, different = float(state.counts[first, second]), state.n_seen[part]
+            if law_of(NORMAL, constants.exact_parts[part], m, different, False, still) in SILENT:
+                return False
+    return True
+
+
+@kernel
 def is_certain(state: BlockState, constants: BlockConstants, i: int, j: int, metric: int) -> bool:
     """Whether the difference of two arms is known for certain: of exact numbers that never varied."""
     return constants.exact[metric] and math.isfinite(state.fixed[i, metric]) and math.isfinite(state.fixed[j, metric])
@@ -296,6 +388,8 @@ def evidence_above(state: BlockState, constants: BlockConstants, a: int, b: int,
     bets = constants.betting[metric]
     if bets >= 0:
         return log_wealth(state.wealth[i, j, bets, which if a < b else N_SHIFTS + which], constants.log_rates)
+    if not is_evidence(state, constants, i, j, metric):
+        return -np.inf
     asked = of_the_rest(state, constants, a, b, metric, shift_of(which, constants.eps[metric]))
     lead, squares = sign * state.means[i, j, metric] - asked, state.squares[i, j, metric]
     worth = worth_of(m, left_in_list(constants))
@@ -528,13 +622,14 @@ def update(
             state.fixed[arm, metric] = np.inf
     state.pulls[arm] += 1
     state.visited[arm] = max(state.visited[arm], block + 1)
+    enough = note_values(state, constants, arm, block)
     if state.ready[0] == 0:
         if pilots_are_in(state, constants):
             state.ready[0] = 1
             settle_shares(state, constants)
             judge_again(state, constants)
         return
-    if varies:  # what rested on its being certain does not hold any more
+    if varies or enough:  # what rested on its being certain does not hold any more; or there is evidence at last
         judge_again(state, constants)
         return
     for j in range(state.pulls.shape[0]):
@@ -712,7 +807,7 @@ def beside(state: BlockState, constants: BlockConstants, k: int, j: int, metric:
         return of_k, np.inf
     if m == constants.n_list:
         return of_j + difference, 0.0
-    if constants.betting[metric] >= 0:
+    if constants.betting[metric] >= 0 or not is_evidence(state, constants, k, j, metric):
         return of_j + difference, np.inf
     worth = worth_of(m, constants.n_list)
     needed = constants.to_tell[k, j]
@@ -775,6 +870,8 @@ def least_lead(state: BlockState, constants: BlockConstants, a: int, b: int, met
         least = bets_bound(
             threshold, differences, m, n_list, constants.spans[metric], constants.rates, constants.log_rates, logs
         )
+    elif not is_evidence(state, constants, a, b, metric):
+        return -np.inf
     else:
         squares = 0.0
         for t in range(m):
@@ -838,6 +935,8 @@ KERNELS = Kernels(
         "pulls": "block",
         "counts": "block",
         "shown": "code",
+        "moved": "code",
+        "varied": "code",
         "wanted": "code",
         "ready": "code",
         "limit": "count",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...kernels.algebra import add_outer_product, copy_into, factorise, solve
-from ...kernels.arrays import BoolArray, FloatArray, IntArray
+from ...kernels.arrays import BoolArray, FloatArray, IntArray, SmallInts
 from ...kernels.compile import allocating_kernel, kernel
 from ...kernels.decisions import (
     DOMINATED,
@@ -79,6 +79,7 @@ class LinearScoutConstants(NamedTuple):
     misfit: FloatArray  # (L,) how far the mean of an arm may be from the model
     sigma_known: BoolArray  # (L,)
     exact: BoolArray  # (L,) whether numbers that hardly vary are certain
+    silent: SmallInts  # (L,) whether a metric is a sum with a part that is no evidence, by its law
     rates: FloatArray  # (6,) for the bound on sigma
     log_sigma_price: float  # log of 1 / (probability that the bound fails), rate by rate and metric by metric
     rhos: FloatArray  # (L, R)
@@ -195,6 +196,7 @@ def init(
         misfit=np.zeros(L) if misfit is None else misfit,
         sigma_known=known,
         exact=setup.exact.copy(),
+        silent=np.zeros(L, np.int8),
         rates=np.array(RATES),
         log_sigma_price=math.log(len(RATES) * L / (FOR_SIGMA * setup.delta)),
         rhos=top[:, None] / 4.0 ** np.arange(R),
@@ -542,6 +544,11 @@ def take_in(state: LinearScoutState, constants: LinearScoutConstants, arm: int, 
         fit(state)
     elif spans(state):
         begin_fit(state)
+
+
+def silence(constants: LinearScoutConstants, silent: BoolArray) -> LinearScoutConstants:
+    """Say of which arms which metrics (K, L) are sums with a part that is no evidence; one arm may hardly vary."""
+    return constants._replace(silent=silent.all(axis=0).astype(np.int8))
 
 
 @kernel
@@ -1613,4 +1620,5 @@ KERNELS = Kernels(
     accepts=Accepts(pending=True, unasked=True),
     assumes="means linear in the contexts",
     pools_noise=True,
+    silence=silence,
 )

@@ -228,6 +228,7 @@ def init(
             noise=noise.astype(np.int64),
             sigma=np.tile(sigma, (1 + int(setup.looked.max()), 1)),
             exact=setup.exact.copy(),
+            silent=np.zeros((K * (1 + int(setup.looked.max())), L), np.int8),
             lows=np.where(noise == BOUNDS, bounds[:, 0], 0.0),
             ranges=np.where(noise == BOUNDS, bounds[:, 1] - bounds[:, 0], 1.0),
             rates=np.array(RATES),
@@ -339,6 +340,12 @@ def count_sample(state: ScoutState, constants: ScoutConstants, arm: int, metric:
     count_in(state.samples, constants.model, arm, metric, value)
     if state.era[0] > 0:
         count_later(state, constants, arm, metric, value)
+
+
+def silence(constants: ScoutConstants, silent: BoolArray) -> ScoutConstants:
+    """Say of which arms which metrics are sums with a part that is no evidence (K, L)."""
+    known = np.tile(silent.astype(np.int8), (len(constants.model.silent) // len(silent), 1))
+    return constants._replace(model=constants.model._replace(silent=known))
 
 
 def reserve(state: ScoutState, rounds: int) -> ScoutState:
@@ -1034,6 +1041,7 @@ KERNELS = Kernels(
     judge_again=judge_again,
     after_looking=True,
     reserve=reserve,
+    silence=silence,
     ranges={"counters": ROLES, "era": "count"},
     intervals=True,
     accepts=Accepts(pending=True, unasked=True, missing=True),
