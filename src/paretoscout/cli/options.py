@@ -15,7 +15,7 @@ from .conventions import STORAGE
 
 if TYPE_CHECKING:
     from ..statement import Metric
-    from ..study import Study
+    from ..study import Standing, Study
 
 #: What a study is called unless told.
 NAME = "study"
@@ -231,10 +231,11 @@ def _named(name: str) -> str:
     return "" if name == NAME else f" --name {shlex.quote(name)}"
 
 
-def alone(study: Study) -> str | None:
+def alone(study: Study, standing: Standing | None = None) -> str | None:
     """Say that a study has but one option, which is no question, and what to do about it."""
-    arms = study.arms
-    if len(arms) != 1 or study.withdrawn or study.spec.guards:
+    standing = standing or study.standing()
+    arms = standing.options
+    if len(arms) != 1 or standing.withdrawn or study.spec.guards:
         return None
     more = "paretoscout add-arm NAME" + _named(study.name)
     return f"{arms[0]!r} is the only option, with nothing to be compared with: add others ({more})"

@@ -17,7 +17,7 @@ from ..simulation.results import HEADINGS, Summary
 from ..verdicts import ABOUT, MOST_ROWS, VerdictTable, cells, headings, rows_shown
 
 if TYPE_CHECKING:
-    from ..study import Remaining, Study
+    from ..study import Details, Remaining, Study
 
 _STYLES = {"front": "bold green", "same": "green", "undecided": "yellow", "dominated": "dim"}
 
@@ -48,8 +48,11 @@ def verdict_table(table: VerdictTable, outlook: str = "", most: int | None = MOS
     return Group(head, grid, *more, *remark, Text("; ".join(filter(None, [table.tally(), outlook]))))
 
 
-def answer(screen: Console, table: VerdictTable, study: Study, ahead: Remaining | None = None) -> None:
-    """Say in one line what came out, and what it takes to decide what is undecided: the last line that is printed."""
+def answer(screen: Console, table: VerdictTable, study: Study | Details, ahead: Remaining | None = None) -> None:
+    """Say in one line what came out, and what it takes to decide what is undecided: the last line that is printed.
+
+    study: what the table is of, at its moment: while others measure, `Details`.
+    """
     wants = ""
     if "undecided" in table.verdicts:
         wants = f"{ahead.more} would decide it" if ahead is not None and ahead.high and not study.stuck else ""

@@ -28,7 +28,7 @@ from .options import (
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from ..study import Remaining, Standing, Study
+    from ..study import Details, Remaining, Standing, Study
     from ..verdicts import VerdictTable
 
 WATCH_SECONDS = 2.0
@@ -73,15 +73,15 @@ def status(
     Exit code 0: decided, or still going on; 3: the budget is spent, and some option has no verdict.
     """
     study = load(storage, name)
-    standing = study.standing()
     if eps:
         _with_eps(study, eps, as_json, everything)
         return
     if watch is None:
-        _show(study, standing, as_json, forecast, everything)
+        known = study.details()
+        _show(study, known, as_json, forecast, everything)
     else:
-        standing = _watch(study, watch, as_json, forecast, everything)
-    sys.exit(Exit.UNDECIDED if standing.exhausted else 0)
+        known = _watch(study, watch, as_json, forecast, everything)
+    sys.exit(Exit.UNDECIDED if known.standing.exhausted else 0)
 
 
 def _with_eps(study: Study, eps: tuple[str, ...], as_json: bool, everything: bool) -> None:
@@ -103,48 +103,48 @@ def limit(everything: bool) -> dict[str, Any]:
     return {"most": None} if everything else {"hint": "--all shows them"}
 
 
-def _show(study: Study, standing: Standing, as_json: bool, forecast: bool, everything: bool) -> None:
+def _show(study: Study, known: Details, as_json: bool, forecast: bool, everything: bool) -> None:
     from . import show
 
     if as_json:
-        click.echo(_as_json(study, standing, forecast, 2))
+        click.echo(_as_json(known, forecast, 2))
     else:
-        ahead, screen = _remaining(study, standing), show.console()
-        screen.print(_picture(study, standing, ahead, everything))
-        show.answer(screen, standing.table, study, ahead)
+        ahead, screen = _remaining(known), show.console()
+        screen.print(_picture(study, known.standing, ahead, everything))
+        show.answer(screen, known.standing.table, known, ahead)
 
 
-def _watch(study: Study, seconds: float, as_json: bool, forecast: bool, everything: bool) -> Standing:
+def _watch(study: Study, seconds: float, as_json: bool, forecast: bool, everything: bool) -> Details:
     from . import show
 
     screen = show.console()
-    standing = study.standing()
+    known = study.details()
     if as_json or not screen.is_terminal:
-        for standing in _changes(study, seconds):
-            click.echo(_as_json(study, standing, forecast, None) if as_json else standing.table.tally())
+        for known in _changes(study, seconds):
+            click.echo(_as_json(known, forecast, None) if as_json else known.standing.table.tally())
             sys.stdout.flush()
         if not as_json:
-            show.answer(screen, standing.table, study)
-        return standing
+            show.answer(screen, known.standing.table, known)
+        return known
     from rich.live import Live
 
     with Live(console=screen, auto_refresh=False) as live:
-        for standing in _changes(study, seconds):
-            live.update(_picture(study, standing, _remaining(study, standing), everything), refresh=True)
-    show.answer(screen, standing.table, study)
-    return standing
+        for known in _changes(study, seconds):
+            live.update(_picture(study, known.standing, _remaining(known), everything), refresh=True)
+    show.answer(screen, known.standing.table, known)
+    return known
 
 
-def _changes(study: Study, seconds: float) -> Iterator[Standing]:
-    """Yield the standing at once, and whenever something happened, until there is nothing left to measure."""
+def _changes(study: Study, seconds: float) -> Iterator[Details]:
+    """Yield what is known at once, and whenever something happened, until there is nothing left to measure."""
     seen: Any = None
     while True:
         now = study.storage.last(study.name)
         if now != seen:
             seen = now
-            standing = study.standing()
-            yield standing
-            if standing.done or standing.exhausted:
+            known = study.details()
+            yield known
+            if known.standing.done or known.standing.exhausted:
                 return
         time.sleep(seconds)
 
@@ -172,7 +172,7 @@ def _picture(study: Study, standing: Standing, ahead: Remaining | None, everythi
     notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in gone]
     if len(gone) < len(standing.withdrawn):
         notes.append(show.plain(f"withdrawn: {len(standing.withdrawn) - len(gone):,} more (--all shows them)"))
-    if (lonely := alone(study)) is not None:
+    if (lonely := alone(study, standing)) is not None:
         notes.append(show.plain(lonely))
     if standing.exhausted:
         notes.append(Text("the budget is spent", style="yellow"))
@@ -181,20 +181,20 @@ def _picture(study: Study, standing: Standing, ahead: Remaining | None, everythi
     return Group(*head, show.verdict_table(standing.table, outlook, **limit(everything)), *notes)
 
 
-def _remaining(study: Study, standing: Standing) -> Remaining | None:
+def _remaining(known: Details) -> Remaining | None:
     """What is still needed; nobody can tell before each option was measured."""
-    return study.remaining() if standing.done or all_measured(standing.table) else None
+    return known.remaining() if known.standing.done or all_measured(known.standing.table) else None
 
 
 def all_measured(table: VerdictTable) -> bool:
     return bool(table.counts.all())
 
 
-def _as_json(study: Study, standing: Standing, forecast: bool, indent: int | None) -> str:
+def _as_json(known: Details, forecast: bool, indent: int | None) -> str:
     if not forecast:
-        return standing.as_json(indent)
-    ahead = _remaining(study, standing)
-    said = {**standing.as_dict(), "remaining": None if ahead is None else _plain(asdict(ahead))}
+        return known.standing.as_json(indent)
+    ahead = _remaining(known)
+    said = {**known.standing.as_dict(), "remaining": None if ahead is None else _plain(asdict(ahead))}
     return json.dumps(said, indent=indent, allow_nan=False)
 
 

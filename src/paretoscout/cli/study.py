@@ -284,10 +284,13 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
     """  # noqa: D301 - click wants the character itself
     study = load(storage, name)
     trials: list[Trial] = []
+    known, spent = None, False
     try:
         trials = study.ask(count, arm)
     except NotSupported:
-        if arm is not None or not (study.done or study.exhausted or (study.stuck and study.spec.walk)):
+        known = study.details()  # one moment for all that is said of it
+        spent = study.spec.budget is not None and known.standing.spent >= study.spec.budget
+        if arm is not None or not (known.standing.done or spent or (known.stuck and study.spec.walk)):
             raise
     if (held := waiting(study)) is not None:
         click.echo(line(held), err=True)
@@ -301,10 +304,11 @@ def ask(count: int, arm: str | None, as_json: bool, storage: str, name: str) -> 
         for trial in trials:
             on = "" if trial.block is None else f"\t{line(trial.block)}"
             click.echo(f"{trial.number}\t{line(trial.arm)}{on}")
-    if not trials:
-        why = "the budget is spent" if study.exhausted else "the list of blocks is too short to tell more"
-        click.echo("every option has its verdict" if study.done else why, err=True)
-        sys.exit(Exit.NOTHING_LEFT if study.done else Exit.UNDECIDED)
+    if known is not None:
+        done = known.standing.done
+        why = "the budget is spent" if spent else "the list of blocks is too short to tell more"
+        click.echo("every option has its verdict" if done else why, err=True)
+        sys.exit(Exit.NOTHING_LEFT if done else Exit.UNDECIDED)
 
 
 @click.command(short_help="Give the outcome of a trial, or of many.")
@@ -342,7 +346,8 @@ def tell(trial: str, outcome: tuple[str, ...], failed: str | None, as_json: bool
         given = sys.stdin.read() if outcome == ("-",) else outcome
         study.tell(_trial(trial), outcome_of(given, where))
     if as_json:
-        click.echo(json.dumps({"done": study.done, **study.counts()}))
+        standing = study.standing()
+        click.echo(json.dumps({"done": standing.done, **standing.counts}))
     elif sys.stderr.isatty():
         click.echo(study.verdicts().tally(), err=True)
 

@@ -334,7 +334,7 @@ def view_of(
     return View(
         title=title or standing.title or standing.name,
         details=details,
-        history=study.history(),
+        history=study.history(standing.event),
         remaining=ahead,
         guards=tuple(study.spec.limit(guard) for guard in study.spec.guards),
         in_rounds=study.in_rounds,

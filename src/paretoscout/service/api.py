@@ -218,7 +218,7 @@ def front(service: Called, who: Reader, name: StudyName) -> bodies.FrontOut:
     def look(study: Study) -> bodies.FrontOut:
         known = study.standing()
         says = sentence(known.table)
-        return bodies.FrontOut(front=list(known.front), done=known.done, finished=study.finished, says=says)
+        return bodies.FrontOut(front=list(known.front), done=known.done, finished=known.finished, says=says)
 
     return service.studies.read(name, look)
 
@@ -235,9 +235,10 @@ def explain(
     """Why an option has its verdict, by how much, and what is still missing; compared with its nearest rival."""
 
     def look(study: Study) -> bodies.ExplanationOut:
-        said = study.explain(option)
+        details = study.details()  # one moment for all of it
+        said = details.explain(option)
         against = rival or said.rival
-        known = study.standing()
+        known = details.standing
         pair = None
         if said.verdict != "withdrawn" and against is not None and against != option:
             pair = known.pair(option, against).as_dict()

@@ -17,6 +17,7 @@
 """
 
 from .analysis import analyze, study_of_table
+from .details import Details
 from .explanation import Explanation
 from .forecast import Remaining
 from .heard import Heard
@@ -29,6 +30,7 @@ from .study import Study
 __all__ = [
     "Below",
     "Change",
+    "Details",
     "Explanation",
     "Guard",
     "Heard",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from ..errors import UnknownName
 from ..statement import Metric
+from ..verdicts import VerdictTable
 from .blocks import OnBlocks, on_blocks
+from .explanation import Explanation, explanation
 from .forecast import Remaining, remaining
 from .replica import Replica
 from .spec import Guard
@@ -52,6 +55,16 @@ class Details:
     def guards(self) -> tuple[Guard, ...]:
         """The limits that options must keep."""
         return self._replica.spec.guards
+
+    def explain(self, option: str) -> Explanation:
+        """Say why an option has its verdict, as `Study.explain`."""
+        if option not in self._replica.index:
+            raise UnknownName("arm", option, self._replica.arms)
+        return explanation(self._replica, self.standing, option)
+
+    def with_larger_eps(self) -> VerdictTable | None:
+        """Return the verdicts with a larger eps, as `Study.with_larger_eps`."""
+        return self._replica.with_larger_eps()
 
     def remaining(self, replicates: int = 20, seconds: float = 1.0) -> Remaining:
         """Estimate how many more samples it takes, as `Study.remaining`."""

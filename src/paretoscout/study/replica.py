@@ -462,6 +462,11 @@ class Replica:
         return self._hopeless or self.used_up
 
     @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to ask for: all is decided, the budget is spent, or more is of no use."""
+        return self.done or self.exhausted or self.stuck
+
+    @property
     def _hopeless(self) -> bool:
         """Whether verdicts hang on numbers that never vary, or cannot be measured: more of them are of no use."""
         judged = self.judgement

@@ -128,6 +128,7 @@ class Standing:
     open: tuple[OpenTrial, ...]
     withdrawn: tuple[Withdrawn, ...]
     unguarded: tuple[str, ...]  # options of which it is not known yet whether they keep all guards
+    finished: bool  # whether there is nothing left to ask for, see `Study.finished`
     _session: Session = field(repr=False)  # of this moment
     _place: dict[str, int] = field(repr=False)  # of the options in it
     _units: Units = field(repr=False)
@@ -297,6 +298,7 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
             for arm in (present if replica.spec.guards else ())
             if not replica.guards.kept(arm) and replica.guards.broken(arm) is None
         ),
+        finished=replica.finished,
         _session=session,
         _place={replica.arms[arm]: place for place, arm in enumerate(replica.seated.tolist())},
         _units=replica.units,

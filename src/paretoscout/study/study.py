@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, overload
 
@@ -37,7 +38,7 @@ from ..verdicts import VerdictTable
 from .blocks import few_carry, laws_refuted, laws_seen
 from .details import Details
 from .encoding import encode
-from .explanation import Explanation, explanation
+from .explanation import Explanation
 from .forecast import Remaining, remaining
 from .heard import KINDS as TRIAL_KINDS
 from .heard import Heard, asked_and_told
@@ -570,14 +571,19 @@ class Study:
             standing = standing_of(replica, self.name, self._look(replica))
             return Details(standing, self.spec.lease, replica.stuck, replica.frozen())
 
-    def history(self) -> History:
-        """Return how it came to be so: what the log says, of which only what is new is read."""
+    def history(self, at: int | None = None) -> History:
+        """Return how it came to be so: what the log says, of which only what is new is read.
+
+        at: the number of the last event that it knows of, as a standing has it. None: the last one there is.
+        """
         with inside(), self._history_lock:
             history = self._history
-            if history.last >= 0 and self.storage.head(self.name, history.last).mark != self._history_mark:
-                history = self._history = History(self.spec.arms)  # the log was cut since
+            cut = history.last >= 0 and self.storage.head(self.name, history.last).mark != self._history_mark
+            if cut or (at is not None and history.last > at):
+                history = self._history = History(self.spec.arms)  # the log was cut since, or another thread is ahead
+            new = self.storage.events(self.name, history.last)
             try:
-                history.follow(self.storage.events(self.name, history.last))
+                history.follow(new if at is None else takewhile(lambda event: event.number <= at, new))
             finally:  # a caller that was stopped left it after an event, and the next one goes on
                 self._history_mark = self.storage.head(self.name, history.last).mark if history.last >= 0 else ""
             return history.copy()
@@ -621,7 +627,7 @@ class Study:
     def finished(self) -> bool:
         """Whether there is nothing left to ask for: all is decided, the budget is spent, or more is of no use."""
         with self.log.reading() as replica:
-            return replica.done or replica.exhausted or replica.stuck
+            return replica.finished
 
     def bearing(self) -> list[str]:
         """Return the options whose measurements tell most of what is undecided: of practical verdicts, else none."""
@@ -735,10 +741,7 @@ class Study:
 
     def explain(self, arm: str) -> Explanation:
         """Say why an arm has its verdict, by how much, and what is still missing."""
-        replica = self.log.copy()
-        if arm not in replica.index:
-            raise UnknownName("arm", arm, replica.arms)
-        return explanation(replica, standing_of(replica, self.name), arm)
+        return self.details().explain(arm)
 
     def remaining(self, replicates: int = 20, seconds: float = 1.0) -> Remaining:
         """Estimate how many more samples it takes, and how many it would take to measure all arms equally often.
