@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import unwrap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,14 +83,14 @@ def served(study: Study) -> Any:
 
 def test_the_answer_of_the_server(path: Path, busy: list[int]) -> None:
     """Whether it is finished is of the moment of its front: there is one look."""
-    answer = api.front(served(Study.load("study", path)), None, "study")  # type: ignore[arg-type]
+    answer = unwrap(api.front)(served(Study.load("study", path)), None, "study")
     assert len(busy) == 1
     assert answer.finished == answer.done
 
 
 def test_an_explanation_and_its_pair(path: Path, busy: list[int]) -> None:
     """The margins are those of the pair: there is one look."""
-    answer = api.explain(served(Study.load("study", path)), None, "study", "a", None)  # type: ignore[arg-type]
+    answer = unwrap(api.explain)(served(Study.load("study", path)), None, "study", "a", None)
     assert len(busy) == 1
     assert answer.pair is not None
     assert answer.margins["score"] == answer.pair["differences"]["score"]["value"]
