@@ -179,15 +179,13 @@ def in_a_table(column: Column, n: int, target: str | None, number: int, delta: f
     how: dict[str, Any] = {} if target is None else {"block": "block", "target": target}
     if target is not None:
         table["block"] = _blocks(n) * 2
-    return _judged(table, [Metric("ok", "max", eps=EPS)], _alone(means), number, delta, **how)
+    return _judged(table, [Metric("ok", "max", eps=EPS)], _alone(means), delta, **how)
 
 
-def _judged(
-    table: Any, metrics: Sequence[Metric], means: Mapping[str, FloatArray], number: int, delta: float, **how: Any
-) -> Played:
+def _judged(table: Any, metrics: Sequence[Metric], means: Mapping[str, FloatArray], delta: float, **how: Any) -> Played:
     n = len(table["arm"])
     try:
-        judged = analyze(table, "arm", metrics, delta=delta, seed=number, **how)
+        judged = analyze(table, "arm", metrics, delta=delta, **how)
     except InvalidInput:  # few values: bounds are asked for
         return Played((), False, n)
     return Played(wrong_in(judged, means), "undecided" not in judged.verdicts, n)
@@ -235,7 +233,7 @@ def traded_in_a_table(column: Column, n: int, number: int, delta: float) -> Play
     values, means = outcomes(column, n, False, rng)
     both, truth = _traded(values, means, rng)
     table = {"arm": [*("a",) * n, *("b",) * n], "ok": both[:, :, 0].ravel(), "time": both[:, :, 1].ravel()}
-    return _judged(table, TRADED, truth, number, delta, tradeoffs=TRADEOFFS)
+    return _judged(table, TRADED, truth, delta, tradeoffs=TRADEOFFS)
 
 
 # Guards
