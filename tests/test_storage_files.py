@@ -130,6 +130,24 @@ def test_a_state_that_the_journal_follows_on_is_as_good_as_the_file(file: Path) 
     assert numbers(storage) == numbers(opened(file)) == list(range(9))
 
 
+@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "moved"])
+def test_a_file_that_is_replaced_together_with_its_journal_is_read_as_it_is(file: Path, in_place: bool) -> None:
+    other = in_use(file.with_name("other.db"), 7)
+    right = numbers(other)
+    file.with_name("copy.db").unlink()
+    storage = in_use(file, 8)
+    for end in ("", "-wal"):
+        source, target = Path(f"{file.with_name('other.db')}{end}"), Path(f"{file}{end}")
+        if in_place:
+            shutil.copyfile(source, target)
+        else:
+            shutil.copyfile(source, f"{target}.new")
+            os.replace(f"{target}.new", target)
+    assert numbers(storage) == right
+    append(storage)
+    assert numbers(storage) == numbers(opened(file)) == [*right, len(right)]
+
+
 @pytest.mark.parametrize("ends", [("-wal",), ("-wal", "-shm"), ("-shm",)], ids="".join)
 def test_a_journal_that_was_removed_costs_nothing(file: Path, ends: tuple[str, ...]) -> None:
     storage = in_use(file, 4)

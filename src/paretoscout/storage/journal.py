@@ -106,6 +106,26 @@ def fits(path: str, journal: str) -> bool:
     return False
 
 
+def indexed(journal: str) -> bool:
+    """Return True if what processes share of a journal (`-shm`) is of this journal, not of one that was replaced."""
+    index = index_of(journal)
+    try:
+        with _looking:
+            file = _file(index)
+            os.lseek(file, 0, os.SEEK_SET)
+            head = os.read(file, 96)
+            if CLOSES:
+                os.close(file)
+        with open(journal, "rb") as wal:
+            salt = wal.read(24)[16:]
+    except OSError:
+        return True
+    if len(head) < 96 or head[:48] != head[48:] or not head[12]:
+        return True  # it is being written, or made
+    frames = struct.unpack("=I", head[16:20])[0]
+    return frames == 0 or head[32:40] == salt
+
+
 def _stamp(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)

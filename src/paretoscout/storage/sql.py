@@ -261,6 +261,8 @@ class SQLStorage(Storage):
         self._stamp = found.st_mtime_ns, found.st_size
         if self._file[2] != "immutable" and not journal.fits(path, self._wal):
             raise StorageUnavailable(f"storage {self.shown} {STALE}")
+        if self._file[2] == "rw" and not journal.indexed(self._wal):
+            Path(journal.index_of(self._wal)).unlink(missing_ok=True)  # it is made again
 
     def _as_opened(self) -> bool:
         """Return True if file and journal are those that were opened, and still belong together."""
@@ -269,7 +271,7 @@ class SQLStorage(Storage):
         found = os.stat(self.address.path)
         stamp = found.st_mtime_ns, found.st_size
         if stamp != self._stamp:
-            if not journal.fits(self.address.path, self._wal):
+            if not (journal.fits(self.address.path, self._wal) and journal.indexed(self._wal)):
                 return False
             self._stamp = stamp
         return True
@@ -363,8 +365,9 @@ class SQLStorage(Storage):
         if journal.identity_of(self.address.path) != self._file[:2]:
             return  # SQLite notices that
         now = self._journal_now()
-        ours = now == self._journal and journal.fits(self.address.path, self._wal)
-        if not ours and (now == self._journal or (now[0] is None and not self._is_ours())):
+        same = now == self._journal
+        ours = same and journal.fits(self.address.path, self._wal) and journal.indexed(self._wal)
+        if not ours and (same or (now[0] is None and not self._is_ours())):
             journal.detach(self.address.path)
 
     def __del__(self) -> None:
