@@ -23,7 +23,10 @@ def begin(service: Service, threads_in_use: Callable[[], int]) -> threading.Even
 
     def run() -> None:
         while not over.is_set():
-            watch.look()
+            try:
+                watch.look()
+            except Exception:
+                logger().exception("looking around failed, trying again")
             over.wait(SECONDS)
 
     threading.Thread(target=run, daemon=True, name="watch").start()
