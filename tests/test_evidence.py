@@ -96,6 +96,21 @@ def test_tabular_evidence_equals_its_formula(difference: float, n_i: int, n_j: i
         assert table >= got - 0.003
 
 
+@pytest.mark.parametrize("n_metrics", [1, 3, 20, 100, 1_000])
+def test_tables_of_many_metrics_are_small_and_say_the_same(n_metrics: int) -> None:
+    """They took 0.4 MB for each metric, whatever the number of options."""
+    scales = np.tile([4096.0, 64.0, 8.0], (n_metrics, 1)) * np.arange(1, n_metrics + 1)[:, None]
+    table = split.prices_by_count(scales)
+    assert table.nbytes <= 1.2e6
+    for n in (1.0, 2.0, 100.0, 121.0, 122.0, 123.0, 4095.0, 4096.0, 5e5):
+        metric = n_metrics - 1
+        for r, rho in enumerate(scales[metric]):
+            spread = (n + rho) / n**2
+            assert split.price_of(table, scales, n, metric, r) == pytest.approx(0.5 * np.log(1 + n / rho), rel=1e-12)
+            assert split.spread_of(table, scales, n, metric, r) == pytest.approx(spread, rel=1e-12)
+            assert split.half_log_spread(table, scales, n, metric, r) == pytest.approx(0.5 * np.log(spread), abs=1e-12)
+
+
 def test_one_sided_gains_on_two_sided() -> None:
     """Between 0.9 and 1.4 nats, as the theory says, at the level where decisions fall."""
     n, rho = 400.0, 100.0

@@ -65,7 +65,7 @@ class NoiseModel(NamedTuple):
     log_rate_weights: FloatArray  # (10,)
     rhos: FloatArray  # (L, R) scales of the mixture
     log_weights: FloatArray  # (R,)
-    by_count: FloatArray  # (4096, L, R, 3) see kernels/split.py
+    by_count: FloatArray  # (N, L, R, 3) see kernels/split.py
     split_table: FloatArray  # (241, 91)
     log_alone: float  # NORMAL: the share of evidence that looks at each arm by itself; 0: outcomes are not paired
     paired_rhos: FloatArray  # (S,) scales of the mixture for outcomes that are paired by their numbers

@@ -28,8 +28,9 @@ LARGEST_Z, LARGEST_X = 24.0, 9.0
 N_Z, N_X = round(LARGEST_Z * PER_UNIT) + 1, round(LARGEST_X * PER_UNIT) + 1
 #: What interpolation may be above psi, and more: 2.5e-5 is proven.
 MARGIN = 3e-5
-#: For so many samples of an arm prices and variances are kept; of more they are worked out.
-N_COUNTS = 4096
+#: For so many samples of an arm prices and variances are kept, for all metrics together; of more they are worked out.
+#: One metric has as many as are of use, and a hundred of them take 1 MB, too.
+N_COUNTS, ALL_COUNTS = 4096, 3 * 4096
 #: Terms that are smaller than the largest by this factor's log are left out: a smaller sum is valid.
 NEGLIGIBLE = 12.0
 LOG_4 = math.log(4.0)
@@ -75,8 +76,8 @@ def least_excess(table: FloatArray, z: float, x: float) -> float:
 
 
 def prices_by_count(rhos: FloatArray) -> FloatArray:
-    """(N_COUNTS, L, R, 3): of n samples, for each scale rho, what `price_of`, `spread_of` and its log, halved, are."""
-    n = np.arange(N_COUNTS, dtype=float)[:, None, None]
+    """(N, L, R, 3): of n samples, for each scale rho, what `price_of`, `spread_of` and its log, halved, are."""
+    n = np.arange(max(1, min(N_COUNTS, ALL_COUNTS // len(rhos))), dtype=float)[:, None, None]
     with np.errstate(divide="ignore"):
         spread = (n + rhos) / (n * n)
         return np.ascontiguousarray(np.stack([0.5 * np.log1p(n / rhos), spread, 0.5 * np.log(spread)], axis=-1))
@@ -85,7 +86,7 @@ def prices_by_count(rhos: FloatArray) -> FloatArray:
 @short_kernel
 def price_of(by_count: FloatArray, rhos: FloatArray, n: float, metric: int, r: int) -> float:
     """1/2 log(1 + n / rho): what an arm with n samples pays at scale r."""
-    if n < N_COUNTS:
+    if n < by_count.shape[0]:
         return by_count[int(n), metric, r, 0]
     return 0.5 * math.log1p(n / rhos[metric, r])
 
@@ -93,7 +94,7 @@ def price_of(by_count: FloatArray, rhos: FloatArray, n: float, metric: int, r: i
 @short_kernel
 def spread_of(by_count: FloatArray, rhos: FloatArray, n: float, metric: int, r: int) -> float:
     """(n + rho) / n^2: what a squared deviation of a mean of n samples is measured by, in units of sigma^2."""
-    if n < N_COUNTS:
+    if n < by_count.shape[0]:
         return by_count[int(n), metric, r, 1]
     return (n + rhos[metric, r]) / (n * n)
 
@@ -101,7 +102,7 @@ def spread_of(by_count: FloatArray, rhos: FloatArray, n: float, metric: int, r: 
 @short_kernel
 def half_log_spread(by_count: FloatArray, rhos: FloatArray, n: float, metric: int, r: int) -> float:
     """1/2 log of `spread_of`."""
-    if n < N_COUNTS:
+    if n < by_count.shape[0]:
         return by_count[int(n), metric, r, 2]
     return 0.5 * math.log((n + rhos[metric, r]) / (n * n))
 

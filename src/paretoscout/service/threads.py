@@ -92,8 +92,9 @@ class Threads:
 
         future.add_done_callback(ended)
         leaving = asyncio.ensure_future(gone.wait())
+        either: list[asyncio.Future[Any]] = [future, leaving]
         try:
-            await asyncio.wait([future, leaving], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             return await asyncio.shield(future) if future.done() else await self._left(stop, future)
         except asyncio.CancelledError:
             stop.called = True
@@ -140,7 +141,7 @@ class Threads:
     async def each(self, caller: str, gone: asyncio.Event, parts: Iterator[T]) -> AsyncIterator[T]:
         """Yield what an iterator yields, each part made in a thread for long reads."""
         while (part := await self.long(caller, gone, lambda: next(parts, END), patient=True)) is not END:
-            yield part  # type: ignore[misc]
+            yield part
 
 
 @cache
@@ -164,7 +165,7 @@ def _leave_out_compiling() -> None:
             if not self.here.depth and stop is not None:
                 stop.excuse(time.thread_time() - self.here.began)
 
-    event.register("numba:compile", Compiling())
+    event.register("numba:compile", Compiling())  # type: ignore[no-untyped-call]
 
 
 def long_read(route: Callable[P, T]) -> Callable[P, Awaitable[T]]:
@@ -174,6 +175,6 @@ def long_read(route: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:
         service: Any = kwargs["service"]
         who: Any = kwargs["who"]
-        return await service.threads.long(who.token, who.gone, lambda: route(*args, **kwargs))  # type: ignore[no-any-return]
+        return await service.threads.long(who.token, who.gone, lambda: route(*args, **kwargs))
 
     return run
