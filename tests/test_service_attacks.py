@@ -192,7 +192,7 @@ def test_a_token_has_so_many_names_of_workers(place: str, monkeypatch: pytest.Mo
         lambda n: Guard.read("a <= " + "9" * n + "x"),
         lambda n: weights_of((f"1 ms{' ' * n}x",), TWO, "a study"),
         lambda n: weights_of(("1" * n + " ms <= x",), TWO, "a study"),
-        lambda n: weights_of(read_tradeoffs(["1 ms" + "<= 1" * n], "a study") or (), TWO, "a study"),  # type: ignore[arg-type]
+        lambda n: weights_of(read_tradeoffs(["1 ms" + "<= 1" * n], "a study") or (), TWO, "a study"),
         lambda n: Metric("time", "min", eps="1" * n + "x%"),
         lambda n: goal("9" * n) and checks.goal("9" * n),
     ],
@@ -394,7 +394,7 @@ def test_the_token_is_checked_before_the_body(place: str, headers: dict[str, str
                 "headers": [(k.encode(), v.encode()) for k, v in given.items()], "client": ("127.0.0.1", 1), "scheme": "http",
                 "server": ("127.0.0.1", 80), "http_version": "1.1", "root_path": "",
             }  # fmt: skip
-            await app(scope, receive, send)  # type: ignore[arg-type]
+            await app(scope, receive, send)
             return status, taken
 
         assert client.portal is not None
@@ -528,7 +528,8 @@ def slow(stopped: list[str]) -> str:
 
 def test_a_read_ends_with_its_cpu_time_or_when_its_caller_leaves() -> None:
     async def both() -> list[str]:
-        threads, stopped = Threads(Limits(read_seconds=0.05)), []
+        stopped: list[str] = []
+        threads = Threads(Limits(read_seconds=0.05))
         gone = asyncio.Event()
         with pytest.raises(Stopped):
             await threads.long("me", gone, lambda: slow(stopped))
@@ -548,7 +549,8 @@ def test_a_read_ends_with_its_cpu_time_or_when_its_caller_leaves() -> None:
 
 def test_reads_beyond_the_threads_are_refused_and_one_caller_does_not_have_all() -> None:
     async def many() -> tuple[int, int, str]:
-        threads, stopped = Threads(Limits(read_seconds=30.0, wait_seconds=0.2)), []
+        stopped: list[str] = []
+        threads = Threads(Limits(read_seconds=30.0, wait_seconds=0.2))
         gone = asyncio.Event()
         reads = [asyncio.create_task(threads.long("greedy", gone, lambda: slow(stopped))) for _ in range(45)]
         await asyncio.sleep(0.05)
@@ -582,7 +584,8 @@ def test_what_a_stopped_read_has_seen_is_kept() -> None:
     study = Study(["a", "b"], {"m": "max"}, sigma=100.0, storage="memory")
     for k in range(20):
         study.tell(study.ask(), {"m": float(k % 2)})
-    for look in (lambda each: 2 * each.counts()["told"] - 1, lambda each: each.history().last):
+    looks: list[Callable[[Study], int]] = [lambda each: 2 * each.counts()["told"] - 1, lambda each: each.history().last]
+    for look in looks:
         reader = Study.load(storage=study.storage)
         events, seen = study.storage.events, []
 
@@ -617,7 +620,7 @@ def test_the_future_is_not_looked_at_for_longer_than_allowed(monkeypatch: pytest
         now[0] += 0.05 * n  # seconds
 
     now = [0.0]
-    monkeypatch.setattr(forecast.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     assert forecast._play(Future(), advance, deadline=1.0) == np.inf  # type: ignore[arg-type]
     assert slices == [4] * 5
     assert now[0] <= 1.0 + 0.2
@@ -627,7 +630,7 @@ def test_a_list_of_studies_is_made_once_for_all_who_look(place: str, monkeypatch
     from paretoscout.service import pages
 
     looked: list[float] = []
-    view_of = pages.view_of
+    from paretoscout.page import view_of
 
     def view(study: Any, seconds: float) -> Any:
         looked.append(time.monotonic())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response, Security
@@ -50,7 +50,7 @@ async def service_of(request: Request) -> Service:
     return service
 
 
-def needs(scope: str) -> Callable[..., Who]:
+def needs(scope: str) -> Callable[..., Awaitable[Who]]:
     """Return what finds out who calls, and refuses them if they may not do what the scope is for."""
 
     async def who(request: Request) -> Who:

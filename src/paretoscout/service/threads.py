@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 import anyio.to_thread
@@ -26,7 +27,6 @@ T = TypeVar("T")
 
 #: Of the threads for long reads one caller may use so many at the same time, if there are others.
 OF_ONE = 2
-END = object()
 
 
 class Threads:
@@ -140,8 +140,12 @@ class Threads:
 
     async def each(self, caller: str, gone: asyncio.Event, parts: Iterator[T]) -> AsyncIterator[T]:
         """Yield what an iterator yields, each part made in a thread for long reads."""
-        while (part := await self.long(caller, gone, lambda: next(parts, END), patient=True)) is not END:
-            yield part
+
+        def next_parts() -> list[T]:
+            return list(islice(parts, 1))
+
+        while found := await self.long(caller, gone, next_parts, patient=True):
+            yield found[0]
 
 
 @cache
@@ -149,7 +153,7 @@ def _leave_out_compiling() -> None:
     """See to it that a read does not pay for what is compiled on its way: it is compiled once, for all."""
     from numba.core import event
 
-    class Compiling(event.Listener):  # type: ignore[misc]
+    class Compiling(event.Listener):
         def __init__(self) -> None:
             self.here = threading.local()
 
