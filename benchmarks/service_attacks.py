@@ -393,8 +393,9 @@ def loud(folder: Path) -> Counts:
     succeeded = 0
     with attacked(folder) as server:
         for method, path, body in requests:
-            answer = server.send(method, path, body)[2]
-            succeeded += b"A" * 201 in answer or len(answer) > 4_000
+            status, _, answer = server.send(method, path, body)
+            if status >= 300:  # what is kept may be shown
+                succeeded += b"A" * 201 in answer or len(answer) > 4_000
     return Counts(len(requests), succeeded)
 
 
