@@ -271,7 +271,7 @@ def _no_guides() -> list[str]:
 
 
 #: What stands in for a value of a JSON file.
-OTHERS = (
+OTHERS: tuple[Any, ...] = (
     None,
     True,
     0,
@@ -323,8 +323,7 @@ def changed(data: bytes, seed: int) -> bytes | None:
 
 def search(door: str, seconds: int, out: Path) -> None:
     """Fuzz a door in this process; it ends the process."""
-    import atheris
-
+    atheris = import_module("atheris")
     with atheris.instrument_imports(include=["paretoscout", "csv", "json", "yaml"], exclude=_no_guides()):
         import_module("paretoscout.readers")
         import_module("yaml")
@@ -372,7 +371,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "fuzz")
     given: Any = parser.parse_args()
     try:
-        import atheris  # noqa: F401
+        import_module("atheris")
     except ImportError as problem:
         print(
             f"files were not fuzzed: {problem}. pip install 'paretoscout[fuzz]' (Linux; it has wheels for few Pythons)"

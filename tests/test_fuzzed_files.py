@@ -7,10 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz_files import DOORS, changed, json_files, tried
+from benchmarks.fuzz_files import DOORS, changed, databases, json_files, tried
 
 #: Inputs that once ended in a traceback, by what they are read as.
-FOUND: list[tuple[str, str]] = []
+FOUND = [
+    ("results-csv", "cnVuX2lkLG1ldHJpY3MuCg1z"),  # csv.Error: a stray newline
+    (
+        "results-zip",  # NotImplementedError: a zip file of version 9.1
+        "UEsDBFBLAQIUA1sAAAAIADKrc13jDkwjIQMAAEsIAAALAAAAAAAAAAAAAACAAQAAAABoZWFkZXIuanNvblBLAQIUAxQAAAAIADKrc11v81+3AAEAALoDAAAO"
+        "AAAAAAAAAAAAAACAAUoDAABzdW1tYXJpZXMuanNvblBLBQYAAAAAAgACAHUAAAB2BAAAAAA=",
+    ),
+    (
+        "results-json",  # IndexError: one benchmark of JMH
+        "W3siIjoiIiwiYmVuY2htYXJrIjoiIiwibW9kZSI6IiIsIiI6MSwiIjowLCIiOjEsIiI6eyIiOiIifSwicHJpbWFyeU1ldHJpYyI6eyIiOjAsIiI6IiIsInJh"
+        "d0RhdGEiOltbNl1dfSwiIjp7IiI6eyIiOiIiLCIiOltbXSxbXV19fX1d",
+    ),
+]
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -24,7 +36,14 @@ def test_sound_files_are_read(door: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("door", "data"), FOUND)
 def test_what_was_found_ends_in_a_sentence_now(door: str, data: str, tmp_path: Path) -> None:
-    tried(door, base64.b64decode(data), tmp_path / "x")
+    assert tried(door, base64.b64decode(data), tmp_path / "x")
+
+
+def test_a_schema_that_is_no_text(tmp_path: Path) -> None:
+    """Found as well, where a byte of a database was another one: the error of SQLite itself was no text."""
+    [sound] = databases()
+    said = tried("results-sqlite", sound.replace(b"NULL, \n\tstep", b"NULL\xaa \n\tstep"), tmp_path / "x")
+    assert "must be an SQLite file that can be read" in (said or "")
 
 
 @pytest.mark.parametrize("number", range(len(json_files())))

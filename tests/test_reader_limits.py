@@ -109,10 +109,10 @@ def test_rows_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         hyperfine(tool, {"a": [1.0] * 6, "b": [2.0] * n})
         for read, path in ((read_csv, csv), (read_json_lines, lines), (ps.read, tool)):
             if fits:
-                assert read(path)  # type: ignore[operator]
+                assert read(path)
             else:
                 with pytest.raises(InvalidInput, match="must be at most 12, got 13"):
-                    read(path)  # type: ignore[operator]
+                    read(path)
     hyperfine(tool, {"a": [1.0] * 6, "b": [2.0] * 6})
     with pytest.raises(InvalidInput, match="runs of these 2 files must be at most 12, got 24"):
         ps.read(tool, tool)
