@@ -222,8 +222,8 @@ def _both(study: ps.Study) -> list[ps.Trial]:
 
 ROUNDS = Blocks(target="population", passing=True)
 NAMES_OF_BLOCKS = [f"block {block}" for block in range(N)]
-POPULATION = {"blocks": NAMES_OF_BLOCKS, "target": "population"}
-LIST = {"blocks": [*NAMES_OF_BLOCKS, *(f"later {block}" for block in range(N))], "target": "list"}
+POPULATION: dict[str, Any] = {"blocks": NAMES_OF_BLOCKS, "target": "population"}
+LIST: dict[str, Any] = {"blocks": [*NAMES_OF_BLOCKS, *(f"later {block}" for block in range(N))], "target": "list"}
 PLACES: dict[str, dict[str, Any]] = {"rows": {}, "rounds": {"blocks": "rounds"}, "population": POPULATION, "list": LIST}
 
 

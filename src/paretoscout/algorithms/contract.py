@@ -109,7 +109,7 @@ class Setup:
             parting = checked["parting"] = checks.floats("parting of a setup", self.parting)
             if weights.ndim != 2 or len(weights) != L or parting.shape != weights.T.shape:
                 raise InvalidInput(f"weights of a setup must have shape {(L, -1)} (-1: any), got {weights.shape}")
-            if np.shape(self.exact_parts) != (len(parting),):
+            if self.exact_parts is None or np.shape(self.exact_parts) != (len(parting),):
                 raise InvalidInput(f"exact_parts of a setup must be {len(parting)} booleans, got {self.exact_parts!r}")
         checked["goal"] = checks.goal(self.goal)
         if self.budget is not None:

@@ -245,7 +245,7 @@ def guarded(column: Column, n: int, where: str, number: int, delta: float) -> Pl
     values, means = outcomes(column, n, where == "list", rng)
     limit = float(means[0] - EPS)
     names = _blocks(n)
-    how = {"list": {"blocks": names}, "population": {"blocks": names, "target": "population"}}
+    how: dict[str, Any] = {"list": {"blocks": names}, "population": {"blocks": names, "target": "population"}}
     blocks: dict[str, Any] = {**how, "rows": {}, "rounds": {"blocks": "rounds"}}[where]
     study = _study([Metric("score", "max", eps=0.5)], number, delta, guards=[f"ok >= {limit!r}"], **blocks)
     turn = Counter[str]()

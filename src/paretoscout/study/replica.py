@@ -988,7 +988,7 @@ class Replica:
         bounds = self.asked_of_all.bounds
         unbounded = np.ones(parts.shape[1] if self.units.weights is None else len(self.units.weights), np.bool_)
         if bounds is not None:
-            unbounded = ~np.isfinite(bounds).all(axis=1)
+            unbounded = np.asarray(~np.isfinite(bounds).all(axis=1))
         if self.units.weights is None:
             return parts & unbounded
         sums: BoolArray = (parts[:, None, :] & (self.units.weights != 0.0)).any(axis=2) & unbounded

@@ -23,7 +23,8 @@ from ...kernels.decisions import GONE
 from ...kernels.dispatch import Held, Verdicts
 from ...kernels.evidence import note_value
 from ...kernels.heap import set_key
-from ...kernels.noise import NORMAL, Samples
+from ...kernels.noise import Samples
+from ...laws import NORMAL
 from ..states import copy_state
 from .tabular import (
     MANY,

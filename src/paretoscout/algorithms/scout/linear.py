@@ -23,8 +23,9 @@ from ...kernels.decisions import (
     name_rivals_there,
 )
 from ...kernels.dispatch import NO_TICKET, Verdicts
-from ...kernels.evidence import FEW_VALUES, log_evidence_along, note_value
+from ...kernels.evidence import log_evidence_along, note_value
 from ...kernels.noise import bound_sigma, unexplained
+from ...laws import FEW_VALUES
 from ..contract import Accepts, Kernels, Setup
 from .contexts import first_equals, probes_of, spanning, whitened
 
@@ -548,7 +549,7 @@ def take_in(state: LinearScoutState, constants: LinearScoutConstants, arm: int, 
 
 def silence(constants: LinearScoutConstants, silent: BoolArray) -> LinearScoutConstants:
     """Say of which arms which metrics (K, L) are sums with a part that is no evidence; one arm may hardly vary."""
-    return constants._replace(silent=silent.all(axis=0).astype(np.int8))
+    return constants._replace(silent=np.asarray(silent.all(axis=0), np.int8))
 
 
 @kernel

@@ -15,7 +15,8 @@ import numpy as np
 from ...kernels.arrays import BoolArray, FloatArray, IntArray
 from ...kernels.decisions import DOMINATED, DOUBTFUL, GONE, UNDECIDED
 from ...kernels.evidence import log_evidence_along
-from ...kernels.noise import BOUNDS, Samples
+from ...kernels.noise import Samples
+from ...laws import BOUNDS
 from . import linear as scout_linear
 from . import tabular as scout_tabular
 from .linear import LinearScoutConstants, LinearScoutState

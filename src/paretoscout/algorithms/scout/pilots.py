@@ -18,7 +18,7 @@ from ...kernels.arrays import FloatArray, IntArray, SmallInts, arm_at
 from ...kernels.compile import kernel
 from ...kernels.decisions import is_there
 from ...kernels.evidence import log_sum
-from ...kernels.noise import SIGMA
+from ...laws import SIGMA
 from ..contract import RESERVE
 from .guide import Fit, Guide, expect
 

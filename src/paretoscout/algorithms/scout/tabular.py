@@ -27,13 +27,10 @@ from ...kernels.decisions import (
     margin,
 )
 from ...kernels.dispatch import NO_TICKET, Verdicts
-from ...kernels.evidence import FEW_VALUES, log_sum, note_value
+from ...kernels.evidence import log_sum, note_value
 from ...kernels.heap import push, remove, set_key
 from ...kernels.noise import (
-    BOUNDS,
-    NORMAL,
     ROUNDING,
-    SIGMA,
     NoiseModel,
     Samples,
     bound_by_splits,
@@ -49,6 +46,7 @@ from ...kernels.noise import (
 from ...kernels.paired import scales_of
 from ...kernels.series import Series, keep, no_series, with_room
 from ...kernels.split import prices_by_count, split_table
+from ...laws import BOUNDS, FEW_VALUES, NORMAL, SIGMA
 from ..contract import RESERVE, Accepts, Kernels, Setup, shares_of
 from .guide import Fit, Guide, guide_by, no_guide, room_for
 from .pilots import (

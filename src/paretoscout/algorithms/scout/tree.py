@@ -19,8 +19,9 @@ import numpy as np
 from ...kernels.arrays import FloatArray, IntArray, SmallInts, arm_at
 from ...kernels.compile import kernel, short_kernel
 from ...kernels.decisions import DOMINATED, GONE, is_there
-from ...kernels.noise import NORMAL, ROUNDING, SIGMA, NoiseModel, Samples, least_evidence, variance_of
+from ...kernels.noise import ROUNDING, NoiseModel, Samples, least_evidence, variance_of
 from ...kernels.split import half_log_spread, least_excess, price_of, spread_of
+from ...laws import NORMAL, SIGMA
 from ..states import declare
 
 #: The two verdicts on an arm: it escapes all others, or one beats it.
