@@ -43,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "frames": {"checks", "errors", "kernels", "shown"},
     "problems": {"checks", "errors", "frames", "kernels", "problem", "statement"},
     "start": {"checks", "algorithms", "errors", "kernels", "practical", "problem", "statement"},
-    "guarantee": {"algorithms", "shown", "start", "statement", "tradeoffs"},
+    "guarantee": {"algorithms", "kernels", "shown", "start", "statement", "tradeoffs"},
     "verdicts": {
         "diagnostics",
         "errors",

@@ -313,7 +313,8 @@ def test_the_linear_state_is_least_squares() -> None:
     problem = ps.problems.load("s5")
     setup = setup_of(problem.asked(0.0, 0.001), Scout())
     session = Session(Scout(), setup)
-    assert isinstance(session.state, scout_linear.LinearScoutState)
+    state, constants = session.state.linear, session.constants.linear
+    assert isinstance(state, scout_linear.LinearScoutState)
     rng = np.random.default_rng(0)
     arms, values = [], []
     for _ in range(40):
@@ -325,10 +326,10 @@ def test_the_linear_state_is_least_squares() -> None:
     assert problem.contexts is not None
     X, Y = problem.contexts[arms], np.array(values)
     theta = np.linalg.lstsq(X, Y, rcond=None)[0]
-    np.testing.assert_allclose(session.constants.contexts @ session.state.theta, problem.contexts @ theta, atol=1e-9)
-    gram = session.constants.contexts[arms].T @ session.constants.contexts[arms]
-    np.testing.assert_allclose(np.triu(session.state.gram), np.triu(gram), atol=1e-9)
-    np.testing.assert_allclose(session.constants.contexts.T @ session.constants.contexts / 5, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(constants.contexts @ state.theta, problem.contexts @ theta, atol=1e-9)
+    gram = constants.contexts[arms].T @ constants.contexts[arms]
+    np.testing.assert_allclose(np.triu(state.gram), np.triu(gram), atol=1e-9)
+    np.testing.assert_allclose(constants.contexts.T @ constants.contexts / 5, np.eye(3), atol=1e-12)
 
 
 def test_contexts_that_do_not_span_and_equal_contexts() -> None:

@@ -206,7 +206,7 @@ def test_contexts_guide_unless_something_else_is_stated() -> None:
     assert columns("tabular", contexts=contexts) == columns(None) == 0
     setup = Setup(48, 2, eps=np.full(2, 0.1), delta=0.1, sigma=np.ones(2), contexts=contexts, explained=True)
     state, _ = ps.algorithms.get("scout").start(Scout(), setup)
-    assert type(state).__name__ == "LinearScoutState"
+    assert type(state).__name__ == "TestedScoutState"
     with pytest.raises(InvalidInput, match="contexts of algorithm 'scout' must be given for model='guide'"):
         columns("guide")
     problem = ps.problems.gaussian(means, 1.0, contexts=contexts)

@@ -14,6 +14,7 @@ import paretoscout as ps
 from paretoscout.algorithms import Scout, Setup
 from paretoscout.algorithms.scout import contexts as scout_contexts
 from paretoscout.algorithms.scout import linear as scout_linear
+from paretoscout.algorithms.scout import tested as scout_tested
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, MISSED, PRESENT, UNDECIDED
 from paretoscout.session import Session
 
@@ -41,12 +42,12 @@ def session_on(x: Array, L: int, eps: float, sigma: float | None, regret_weight:
 
 
 def twin_of(session: Session, x: Array) -> NaiveLinearScout:
-    setup, constants = session.setup, session.constants
+    setup, constants = session.setup, session.constants.linear
     return NaiveLinearScout(
         constants.contexts,
         setup.n_metrics,
         setup.eps,
-        setup.delta,
+        (1 - scout_tested.FOR_FIT) * setup.delta,  # the rest is for a test of the model
         None if setup.sigma is None else setup.known_sigma("scout"),
         same=[(k, j) for k in range(len(x)) for j in range(len(x)) if (x[k] == x[j]).all()],
         negligible=scout_linear.SAME,
@@ -67,8 +68,8 @@ def test_every_verdict_is_proven(case: str) -> None:
         x[40:] = x[:20]
     sigma = None if case == "sigma unknown" else 0.3
     session = session_on(x, L, 0.3, sigma, 0.5 if case == "regret" else 0.0)
-    state = session.state
-    assert session.constants.many
+    state = session.state.linear
+    assert session.constants.linear.many
     assert len(state.solved) == 40 < len(x)
     twin, noise = twin_of(session, x), np.random.default_rng(1)
     for _ in range(1500):
@@ -86,6 +87,7 @@ def test_every_verdict_is_proven(case: str) -> None:
         gone = set(np.flatnonzero(state.status == DOMINATED).tolist())
         for k in np.flatnonzero(before != state.status).tolist():
             assert before[k] == UNDECIDED
+            assert state.held[0] == 0
             if state.status[k] == DOMINATED:
                 assert twin.may_eliminate(k, set(), twin.looks)
             else:
@@ -104,7 +106,7 @@ def test_every_verdict_is_proven(case: str) -> None:
                 assert twin.may_eliminate(k, absent | ({front} if absence == MISSED else set()), [twin.t])
             elif state.status[k] == FRONT:
                 assert twin.may_accept(k, dominated, [twin.t])
-        assert Session.load(session.dump()).state.status.tolist() == state.status.tolist()
+        assert Session.load(session.dump()).state.linear.status.tolist() == state.status.tolist()
         session.set_presence(front, PRESENT)
         session.judge_again()
 

@@ -511,10 +511,12 @@ def test_linear_scout_equals_its_twin(case: LinearCase) -> None:
     scout = Scout(regret_weight=case.regret_weight, model="linear", noise="given" if case.known else "unknown")
     session = Session(scout, setup)
     L = setup.n_metrics
-    if np.any(case.misfit):  # part of another model: here on its own
-        misfit = np.broadcast_to(case.misfit, L).astype(float)
-        session.state, session.constants = scout_linear.init(case.regret_weight, setup, misfit)
-    state, constants = session.state, session.constants
+    misfit = np.broadcast_to(case.misfit, L).astype(float) if np.any(case.misfit) else None
+    state, constants = scout_linear.init(case.regret_weight, setup, misfit)
+    limits = session.constants.limits  # it is part of a scout that tests its model: here on its own
+    limits = limits._replace(thresholds=np.full(L, np.inf), arm_thresholds=np.full(setup.n_arms, np.inf))
+    session.state = session.state._replace(linear=state)
+    session.constants = session.constants._replace(linear=constants, limits=limits)
     assert isinstance(state, scout_linear.LinearScoutState)
     twin = linear_twin(case, constants)
     assert twin.threshold == pytest.approx(constants.threshold, rel=1e-12)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .algorithms.contract import KINDS, Algorithm, Kernels, Settings, Setup
+from .kernels.dispatch import Basis
 from .shown import with_unit
 from .start import told_sigma
 from .statement import DRAWN, Blocks, Metric, Statement
@@ -112,8 +113,21 @@ def any_tolerance(asked: Statement) -> bool:
     return any(metric.tolerance > 0 for metric in asked.metrics)
 
 
-def assumptions(asked: Statement, kernels: Kernels, settings: Settings, setup: Setup) -> tuple[str, ...]:
+def unexplained_by_contexts(asked: Statement, basis: Basis | None) -> tuple[str, ...]:
+    """Return what options are judged by whose means are not linear in the contexts, as a test of that found."""
+    if basis is None or basis.failed is None:
+        return ()
+    return tuple(metric.name for metric, failed in zip(asked.judged_by, basis.failed.tolist(), strict=True) if failed)
+
+
+def assumptions(
+    asked: Statement, kernels: Kernels, settings: Settings, setup: Setup, basis: Basis | None = None
+) -> tuple[str, ...]:
     """Return what is assumed of the noise and the means, one by one, for people to read."""
+    unexplained = unexplained_by_contexts(asked, basis)
+    if unexplained:
+        alone = f"each option by its own measurements: {', '.join(unexplained)} not linear in the contexts"
+        return (*judged(asked), *_noise(asked, settings), alone)
     model = kernels.assumes.format(**{name: shown(value) for name, value in asdict(settings).items()})
     taken = "noise the same for all options" if kernels.pools_noise and setup.sigma is None else ""
     if setup.sigma is not None and not kernels.each_sigma and (np.ptp(setup.sigma, axis=0) > 0).any():

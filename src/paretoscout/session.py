@@ -22,7 +22,7 @@ from .files import pack, unpack
 from .kernels.arrays import BoolArray, FloatArray, IntArray
 from .kernels.compile import per_state
 from .kernels.decisions import DOMINATED, DOUBTFUL, FRONT, MISSED, PRESENT
-from .kernels.dispatch import Held, Verdicts, update
+from .kernels.dispatch import Basis, Held, Verdicts, update
 from .kernels.uncompiled import PACKAGE
 from .streams import algorithm_stream
 
@@ -217,6 +217,10 @@ class Session:
         if self.held is not None and self.kernels.while_held is not None:
             return self.kernels.while_held.verdicts(self.state, self.constants, self.held)
         return self.kernels.verdicts(self.state, self.constants)
+
+    def basis(self) -> Basis | None:
+        """Return what the verdicts rest on, where that may differ."""
+        return None if self.kernels.basis is None else self.kernels.basis(self.state)
 
     def _state_for(self, k: int, j: int) -> Any:
         """Return the state as statements on two arms see it."""

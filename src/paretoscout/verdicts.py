@@ -14,7 +14,7 @@ import numpy as np
 from .diagnostics import Concern, contradicted
 from .errors import UnknownName
 from .frames import frame_of
-from .guarantee import Guarantee, difference
+from .guarantee import Guarantee, difference, unexplained_by_contexts
 from .kernels.arrays import FloatArray, IntArray
 from .kernels.decisions import DOMINATED, FRONT, SAME, UNDECIDED
 from .kernels.dispatch import Basis, Verdicts
@@ -39,6 +39,8 @@ MODEL_REJECTED = (
     "The contexts do not explain the means within the stated misfit: verdicts that rested on them were reopened, and "
     "what is shown was measured."
 )
+#: How well contexts explain the means, where verdicts rest on that: too little is known yet, they do, or they do not.
+FIT_OPEN, FIT_HOLDS, FIT_REJECTED = "open", "holds", "rejected"
 
 
 def with_interval(value: float, low: float, high: float) -> str:
@@ -64,6 +66,13 @@ def with_interval(value: float, low: float, high: float) -> str:
     shown = f"{value:.{digits}f}"
     below, above = f"{value - low:.{digits}f}", f"{high - value:.{digits}f}"
     return f"{shown} ±{above}" if below == above else f"{shown} ({low:.{digits}f} … {high:.{digits}f})"
+
+
+def fit_of(basis: Basis | None) -> str | None:
+    """Return how well contexts explain the means; None where verdicts do not rest on that."""
+    if basis is None or basis.failed is None:
+        return None
+    return FIT_REJECTED if basis.model_rejected else FIT_OPEN if basis.held else FIT_HOLDS
 
 
 #: What stands between a verdict and its rival.
@@ -129,6 +138,8 @@ class VerdictTable:
     rings: tuple[tuple[str, ...], ...] = ()  # arms that are pointless each beside another of them: all are kept
     apart: FloatArray | None = None  # (K, R) by how much each differs from its rival at most; None: as widths say
     weights: FloatArray | None = None  # (R, L) of the metrics in what options are judged by; None: by the metrics
+    fit: str | None = None  # of contexts that are to explain the means, and are tested: one of the above
+    unexplained: tuple[str, ...] = ()  # what options are judged by whose means the contexts do not explain
 
     def without_verdicts(self, why: str) -> VerdictTable:
         """Return it without verdicts and intervals; why: the remark that says so."""
@@ -163,9 +174,11 @@ class VerdictTable:
             widths=units.reach(verdicts.radii),
             counts=verdicts.counts,
             guarantee=guarantee,
-            survives=None if basis is None else basis.survives[:, None] * units.ones,
+            survives=None if basis is None or basis.survives is None else basis.survives[:, None] * units.ones,
             weights=asked.weights,
-            remark=MODEL_REJECTED if basis is not None and basis.model_rejected else "",
+            remark=MODEL_REJECTED if basis is not None and basis.model_rejected and basis.failed is None else "",
+            fit=fit_of(basis),
+            unexplained=unexplained_by_contexts(asked, basis),
         )
 
     def judged(self, judgement: Judgement | None) -> VerdictTable:
@@ -294,7 +307,22 @@ class VerdictTable:
             f"{', '.join(ring[:-1])} and {ring[-1]} are a ring: each is pointless beside another of them, so all stay."
             for ring in self.rings
         ]
-        return [*filter(None, [self.beside, self.remark]), *rings]
+        return [*filter(None, [self.beside, self.remark, self.on_fit]), *rings]
+
+    @property
+    def on_fit(self) -> str:
+        """How well contexts explain the means, for people to read; nothing where they do, as far as is known."""
+        if self.fit == FIT_OPEN:
+            return (
+                "Verdicts wait until the measurements show that the contexts explain the means. Options are measured "
+                "for that too."
+            )
+        if self.fit == FIT_REJECTED:
+            return (
+                f"The contexts do not explain the means of {' and '.join(self.unexplained)}: verdicts that rested on "
+                "them were withdrawn. Each option is judged by its own measurements now, which takes more of them."
+            )
+        return ""
 
     @property
     def beside(self) -> str:
@@ -354,6 +382,7 @@ class VerdictTable:
         return {
             "guarantee": self.guarantee.as_dict(),
             "remark": " ".join(self.remarks) or None,
+            "fit": None if self.fit is None else {"state": self.fit, "unexplained": list(self.unexplained)},
             **({} if self.reference is None else {"reference": self.reference}),
             "rings": [list(ring) for ring in self.rings],
             "warnings": self.warnings,

@@ -33,7 +33,9 @@ ROLES: dict[str, tuple[str, ...]] = {
         ),
         *("pivots", "rival", "scratch", "second", "standing", "worst"),
     ),
-    "code": (*("excused", "mixed", "on_front", "presence", "rejected", "route", "sigma_bounded", "status"),),
+    "code": (
+        *("excused", "failed", "held", "mixed", "on_front", "presence", "rejected", "route", "sigma_bounded", "status"),
+    ),
     "count": (
         *(
             "checked_pulls",
@@ -41,6 +43,8 @@ ROLES: dict[str, tuple[str, ...]] = {
             "drawn",
             "due",
             "explored",
+            "first_counts",
+            "fit_counters",
             "left",
             "marks",
             "planned",

@@ -704,6 +704,13 @@ def law_cases() -> Iterator[DoorCase]:
     yield from cases()
 
 
+def context_cases() -> Iterator[DoorCase]:
+    """Contexts that are said to explain the means."""
+    from .on_contexts import cases  # which is made of what is here
+
+    yield from cases()
+
+
 #: By the name that `--family` takes; the most dangerous first.
 DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "workers": worker_cases,
@@ -715,6 +722,7 @@ DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "blocks": block_cases,
     "files": file_cases,
     "laws": law_cases,
+    "contexts": context_cases,
 }
 
 

@@ -16,6 +16,7 @@ from ..errors import MissingData, UnknownName
 from ..kernels.arrays import FloatArray
 from ..problem import Problem
 from ..problems import gaussian, linear, load, table
+from ..problems.built_in import partly_linear
 from ..statement import Eps, Metric
 
 
@@ -237,6 +238,22 @@ def practical() -> Iterator[Case]:
 
 
 def misfit() -> Iterator[Case]:
+    """Contexts that explain the means but for a part, which a test of the model has to find."""
+    tells = {"model": "linear"}  # which is not true
+    for size, eps, goal in ((1.0, 0.2, "front"), (0.5, 0.2, "front"), (0.5, 0.4, "practical"), (0.25, 0.2, "front")):
+        problem = partly_linear(60, 4, size, 0.5, "misfit")
+        title = f"K=60 d=4 L=2, misfits of {size:g} of the signal, {goal}"
+        beyond = "" if size >= 0.5 else "misfits may be too small to be found in time"
+        yield Case(title, problem, eps, tells, goal=goal, short=size == 1.0, costly=True, beyond=beyond)
+    problem = partly_linear(60, 4, 0.5, 0.5, "misfit")
+    yield Case("K=60 d=4 L=2, sigma unknown", problem, 0.2, {**tells, "noise": "unknown"}, costly=True)
+    contexts = np.random.default_rng(23).normal(size=(60, 4))
+    means = contexts @ np.random.default_rng(24).normal(size=(4, 2))
+    means[np.argsort(means.sum(axis=1))[40]] += 3.0  # one that the plane would eliminate
+    yield Case("K=60 d=4 L=2, one arm far off", gaussian(means, 0.5, contexts), 0.5, tells, costly=True)
+
+
+def partly_explained() -> Iterator[Case]:
     """Contexts that explain the means but for a part whose size is told."""
     for size, eps in ((0.03, 0.2), (0.1, 0.3)):
         rng = np.random.default_rng(19)
@@ -397,6 +414,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "unknown-noise": unknown_noise,
     "practical": practical,
     "misfit": misfit,
+    "partly-explained": partly_explained,
     "replayed": replayed,
     "blocks": blocks,
     "tradeoffs": tradeoffs,

@@ -45,8 +45,10 @@ class Held(NamedTuple):
 class Basis(NamedTuple):
     """What each verdict rests on, where some are measured and others follow from a model."""
 
-    survives: FloatArray  # (K,) the largest misfit of the model that the verdict survives; infinite: it was measured
+    survives: FloatArray | None  # (K,) the largest misfit that the verdict survives; infinite: it was measured
     model_rejected: bool  # the model was found not to fit, and is no longer used
+    held: bool = False  # verdicts by the model wait until it is known to fit
+    failed: BoolArray | None = None  # (L,) of which metrics it was found not to fit
 
 
 _implementations: dict[str, dict[type, Callable[..., Any]]] = {

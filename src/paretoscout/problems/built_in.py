@@ -194,6 +194,21 @@ def linear_1000() -> Problem:
     return _random_linear(1000, 8, sigma=0.5, name="linear-1000")
 
 
+def misfit_60() -> Problem:
+    """60 arms whose contexts, in 4 dimensions, explain means but for misfits half as large as the signal; sigma 0.5."""
+    return partly_linear(60, 4, misfit=0.5, sigma=0.5, name="misfit-60")
+
+
+def partly_linear(n_arms: int, d: int, misfit: float, sigma: float, name: str, seed: int = 0) -> Problem:
+    """Return a problem whose means are linear in random contexts, up to normal misfits; the signal is of scale 1."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.normal(size=(n_arms, d)) / np.sqrt(d)
+    signal = contexts @ rng.normal(size=(d, 2))
+    off = rng.normal(size=(n_arms, 2))
+    means = signal / signal.std(axis=0) + misfit * off / off.std(axis=0)
+    return gaussian(means, sigma, contexts, name=name)
+
+
 def logistic_12() -> Problem:
     """12 variants of a page in 3 dimensions; a sample is one visitor, who reads it or not and buys or not."""
     rng = np.random.default_rng(3)
@@ -222,5 +237,6 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "normal-1m": normal_1m,
     "linear-16": linear_16,
     "linear-1000": linear_1000,
+    "misfit-60": misfit_60,
     "logistic-12": logistic_12,
 }

@@ -19,7 +19,7 @@ from ..engines import cores
 from ..environments import begun, environment_of
 from ..errors import InvalidInput
 from ..geometry import are_right, gaps
-from ..guarantee import assumptions, guarantee_of, shown
+from ..guarantee import Guarantee, assumptions, guarantee_of, shown
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.dispatch import Basis
 from ..practical import Judge
@@ -155,11 +155,15 @@ class Simulation:
         self.first_state, self.constants = algorithm.start(settings, self.setup)
         self.kernels = algorithm.kernels_of(self.first_state)
         self.once = False  # there is but one replicate: with a million arms a copy of the state matters
-        assumed = assumptions(self.asked, self.kernels, settings, self.setup)
-        self.guarantee = guarantee_of(self.asked, algorithm, settings, assumed)
+        self.guarantee = self.guarantee_by(None)
         self.streams = Reused()
         self.slice_rounds = LEAST_ROUNDS  # how many fit into a slice, as learned so far by all workers
         self.log_rounds = np.unique(np.round(np.geomspace(1, self.cap, N_LOGGED)).astype(np.int64))
+
+    def guarantee_by(self, basis: Basis | None) -> Guarantee:
+        """Return what is promised of verdicts that rest on this."""
+        assumed = assumptions(self.asked, self.kernels, self.settings, self.setup, basis)
+        return guarantee_of(self.asked, self.algorithm, self.settings, assumed)
 
     def threads(self, wanted: int) -> int:
         """How many to use. People's verdicts on few arms are worked out in Python: threads wait for each other."""
@@ -266,10 +270,6 @@ class Replicate(Run):
     def advance(self, n_rounds: int) -> None:
         """Play up to `n_rounds` more rounds, within the cap."""
         super().advance(min(n_rounds, self.cap - self.samples))
-
-    def basis(self) -> Basis | None:
-        """Return what each verdict rests on, where they differ in that."""
-        return None if self.kernels.basis is None else self.kernels.basis(self.state)
 
     def outcome(self) -> Outcome:
         """Return what there is to keep of a finished replicate."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..algorithms.contract import Kernels, Setup
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.decisions import FRONT, UNDECIDED
-from ..kernels.dispatch import Verdicts
+from ..kernels.dispatch import Basis, Verdicts
 from ..kernels.uncompiled import compiled
 from ..practical import LOOK_AFTER, Judge, among
 from .play import PLAYED, Log, measurer, player
@@ -114,6 +114,10 @@ class Run:
         """(K,): the arms of the answer; before the end, all that are not ruled out."""
         return status == FRONT if self.stopped else (status == FRONT) | (status == UNDECIDED)
 
+    def basis(self) -> Basis | None:
+        """Return what each verdict rests on, where they differ in that."""
+        return None if self.kernels.basis is None else self.kernels.basis(self.state)
+
     def _done(self) -> bool:
         return bool(self.kernels.done(self.state, self.constants))
 
@@ -123,7 +127,10 @@ class Run:
             certain, apart = self.setup.certain[self.there], None
             if self.kernels.apart is not None:
                 apart = self.kernels.apart(self.state, self.constants, self.setup.eps)[np.ix_(self.there, self.there)]
-            judge.look(self.samples, done, among(said, self.there), self.setup.eps, certain, apart=apart)
+            basis, still = self.basis(), None
+            if basis is not None and basis.held:  # intervals are yet to come
+                still = np.zeros((len(self.there), self.setup.n_metrics), np.bool_)
+            judge.look(self.samples, done, among(said, self.there), self.setup.eps, certain, apart=apart, still=still)
         self.stopped = judge.decided
 
     def _play(self, n_rounds: int) -> bool:

@@ -40,4 +40,5 @@ def watch(
         target = replicate.samples + max(len(problem.arms), replicate.samples // 4)
         while replicate.samples < target and not replicate.finished:
             run.advance(replicate, target - replicate.samples)
-        yield VerdictTable.of(replicate.verdicts(), run.asked, run.guarantee, replicate.basis())
+        basis = replicate.basis()
+        yield VerdictTable.of(replicate.verdicts(), run.asked, run.guarantee_by(basis), basis)

@@ -80,6 +80,7 @@ def explanation(replica: Replica, standing: Standing, arm: str) -> Explanation:
         against = f" The nearest rival is {rival}: {leads}; it hangs on {hinge}." if rival else ""
         more = f" About {about(expected)} more runs of it are expected." if expected is not None else ""
         text = f"{arm} is undecided.{against} {measured}{more}"
+    text = " ".join(filter(None, [text, table.on_fit]))
     return Explanation(arm, verdict, rival, margins, hinge, samples, expected, text)
 
 

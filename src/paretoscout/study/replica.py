@@ -499,7 +499,9 @@ class Replica:
             if self.in_rounds:  # there is no end of them: of those that are no evidence more tell nothing
                 still = (n > 1) & self._silent_sums()[self.there] & ~certain
             return {"said": said, "eps": eps, "certain": certain, "censored": censored, "apart": known, "still": still}
-        return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n}
+        basis = self.session.basis()
+        still = None if basis is None or not basis.held else np.zeros(n.shape, np.bool_)  # intervals are yet to come
+        return {"said": said, "eps": eps, "certain": certain, "censored": censored, "n": n, "still": still}
 
     def _censored(self) -> BoolArray | None:
         """(K, L) of the arms that are there: whether something told was too small to be measured; None: nothing was."""
@@ -517,8 +519,8 @@ class Replica:
         record = get(self.spec.algorithm)
         if self.spec.guards and not self.keeps_shares:  # of a study that was begun under older rules
             record = record.without_guarantee("none: it cannot keep guards by the present rules")
-        assumed = (*assumptions(asked, self.session.kernels, settings, self.session.setup), *self._notes())
-        basis = self.session.kernels.basis
+        basis = self.session.basis()
+        assumed = (*assumptions(asked, self.session.kernels, settings, self.session.setup, basis), *self._notes())
         said = self.session.verdicts()
         if self.blocks is not None:
             radii_of_bets(self.session.state, self.session.constants, said.radii, said.estimates)
@@ -529,7 +531,7 @@ class Replica:
             said,
             asked,
             guarantee,
-            None if basis is None else basis(self.session.state),
+            basis,
         )
         if len(self.places) < len(table.arms):
             table = table.only(self.places.tolist())

@@ -2,8 +2,8 @@
 
 Our own algorithm. `docs/scout.md` says how it works, proves its guarantee, and shows what was tried. There are four
 kinds of state: `tabular.py` judges each arm by its own samples, and may be guided by contexts (`guide.py`); `linear.py`
-uses contexts that explain the means, `robust.py` both, for contexts that explain only part; `blocks.py` compares arms
-that are measured on the same blocks.
+uses contexts that explain the means, and `tested.py` tests that they do; `robust.py` is for contexts that explain only
+part; `blocks.py` compares arms that are measured on the same blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...errors import InvalidInput
 from ..contract import Algorithm, Settings, Setup, WhileHeld
 from ..ranges import setting
 from ..registry import register
-from . import ahead, blocks, linear, pairs, robust, tabular
+from . import ahead, blocks, pairs, robust, tabular, tested
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def init(settings: Scout, setup: Setup) -> tuple[Any, Any]:
     if model in ("tabular", "guide"):
         return tabular.init(settings.regret_weight, setup, guided=model == "guide", caution=settings.caution)
     if model == "linear":
-        return linear.init(settings.regret_weight, setup)
+        return tested.init(settings.regret_weight, setup)
     misfit = checks.per_metric("misfit of Scout", settings.misfit, setup.n_metrics) / setup.divisors
     return robust.init(settings.regret_weight, setup, misfit)
 
@@ -105,7 +105,7 @@ ALGORITHM = Algorithm(
             nearest=pairs.nearest_tabular,
             while_held=WhileHeld(ahead.judge_ahead, ahead.verdicts_ahead, ahead.pair_ahead),
         ),
-        replace(linear.KERNELS, compared=pairs.compared_linear, nearest=pairs.nearest_linear),
+        replace(tested.KERNELS, compared=pairs.compared_tested, nearest=pairs.nearest_tested),
         blocks.KERNELS,
         replace(robust.KERNELS, compared=pairs.compared_robust, nearest=pairs.nearest_robust),
     ),

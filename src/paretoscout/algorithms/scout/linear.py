@@ -26,7 +26,8 @@ from ...kernels.dispatch import NO_TICKET, Verdicts
 from ...kernels.evidence import log_evidence_along, note_value
 from ...kernels.noise import bound_sigma, unexplained
 from ...laws import FEW_VALUES
-from ..contract import Accepts, Kernels, Setup
+from ..contract import Setup
+from ..states import declare
 from .contexts import first_equals, probes_of, spanning, whitened
 
 #: Scales of the mixture: the largest is (16 + 2 d^3) sigma^2 / eps^2 (4096 where eps is 0 or sigma unknown), each next
@@ -50,6 +51,11 @@ CHECK_GROWTH = 0.005
 ARMS_PER_SAMPLE = 50
 #: Arms that have to be escaped are kept in blocks of at most this many with similar means: most are passed at once.
 BLOCK = 32
+
+#: So many more arms than it takes to span all dimensions tell enough of how well contexts explain means.
+ENOUGH_MEASURED = 32
+#: While verdicts are held, every so many samples one goes to the arm on which least was spent; if all is clear, each.
+SPREAD = 5
 
 # From so many arms on not every one is looked at for everything.
 MANY_ARMS = 20_000
@@ -117,6 +123,7 @@ class LinearScoutState(NamedTuple):
     squares: FloatArray  # (L,) sum of the squared distances of Y to the mean of its arm
     sigma: FloatArray  # (L,) noise scale, or an upper bound on it as of the last check; an estimate before there is one
     sigma_bounded: IntArray  # (L,) whether it is more than an estimate
+    held: IntArray  # (1,) 1: no verdicts yet, because too little is known of how well the contexts explain the means
     log_prices: FloatArray  # (L, R) log w - 1/2 log det(I + A / rho) as of the last check
     progress: FloatArray  # (K,) evidence of the pair that decides the arm, as of when it was last looked at
     rival: IntArray  # (K,) the other arm of that pair
@@ -232,6 +239,7 @@ def init(
         squares=np.zeros(L),
         sigma=sigma,
         sigma_bounded=known.astype(np.int64),
+        held=np.zeros(1, np.int64),
         log_prices=np.zeros((L, R)),
         progress=np.full(K, -np.inf),
         rival=np.full(K, -1, np.int64),
@@ -298,7 +306,26 @@ def choose(
         if other == k:
             break
         k = other
+    all_clear = k < 0 or state.progress[k] >= constants.threshold
+    if state.held[0] == 1 and (all_clear or state.counters[TOTAL] % SPREAD == 0):
+        return least_measured(state, constants, pending), constants.no_ticket
     return most_telling(state, constants, k, pending), constants.no_ticket
+
+
+@kernel
+def least_measured(state: LinearScoutState, constants: LinearScoutConstants, pending: IntArray) -> int:
+    """The probe on which least was spent; once ENOUGH_MEASURED more than it takes to span were seen, one of these."""
+    found, least = -1, np.inf
+    enough = state.counters[N_PULLED] >= state.gram.shape[0] + ENOUGH_MEASURED
+    for arm in state.probes[: min(state.counters[N_PROBES], state.probes.shape[0])]:
+        if arm < 0 or not is_there(state.presence[arm]) or (enough and state.pulls[arm] == 0):
+            continue
+        spent = (1 + state.pulls[arm] + pending[arm]) * constants.cost[arm]
+        if spent < least:
+            found, least = arm, spent
+    if found >= 0:
+        return found
+    return most_ambiguous(state)
 
 
 @kernel
@@ -402,25 +429,6 @@ def most_telling(state: LinearScoutState, constants: LinearScoutConstants, k: in
         if gain > most:
             found, most = arm, gain
     return found
-
-
-@kernel
-def update(
-    state: LinearScoutState,
-    constants: LinearScoutConstants,
-    arm: int,
-    ticket: FloatArray,
-    outcome: FloatArray,
-    observed: BoolArray,
-) -> None:
-    """Add the sample to A and to the estimate; test all arms at growing intervals."""
-    take_in(state, constants, arm, outcome)
-    if check_is_due(state):
-        refresh(state, constants)
-        if constants.many:
-            check_many(state, constants)
-        else:
-            judge_all(state, constants)
 
 
 @kernel
@@ -1038,7 +1046,7 @@ def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_le
                 best, against = j, evidence
             if ahead and state.excused[j] == 0:
                 worst, in_favour = j, -np.inf
-    certain = is_certain(state.sigma_bounded)
+    certain = is_certain(state.sigma_bounded, state.held)
     if in_favour == np.inf and (against < constants.threshold or not certain):
         worst, in_favour = hardest_to_escape(state, constants, k, against, certain)
     if certain and against >= constants.threshold:
@@ -1055,9 +1063,9 @@ def judge(state: LinearScoutState, constants: LinearScoutConstants, k: int, n_le
 
 
 @kernel
-def is_certain(sigma_bounded: IntArray) -> bool:
+def is_certain(sigma_bounded: IntArray, held: IntArray) -> bool:
     """Whether verdicts can be given: an estimate of sigma ranks pairs, but proves nothing."""
-    certain = True
+    certain = held[0] == 0
     for bounded in sigma_bounded:
         certain = certain and bounded == 1
     return certain
@@ -1420,7 +1428,7 @@ def hold_against_leaders(state: LinearScoutState, constants: LinearScoutConstant
     if it suffices.
     """
     L, n_leaders = state.means.shape[1], state.counters[N_LEADERS]
-    certain = is_certain(state.sigma_bounded)
+    certain = is_certain(state.sigma_bounded, state.held)
     n_settled = 0
     for k in arms:
         if state.status[k] != UNDECIDED:
@@ -1592,20 +1600,9 @@ def verdicts(state: LinearScoutState, constants: LinearScoutConstants) -> Verdic
     return Verdicts(state.status.copy(), rival, estimates, radii, state.pulls.copy())
 
 
-@kernel
-def done(state: LinearScoutState, constants: LinearScoutConstants) -> bool:
-    """Whether every arm that is there has its verdict."""
-    return state.counters[N_UNDECIDED] == 0
-
-
-KERNELS = Kernels(
-    state=LinearScoutState,
-    choose=choose,
-    update=update,
-    verdicts=verdicts,
-    done=done,
-    judge_again=judge_again,
-    ranges={
+declare(
+    LinearScoutState,
+    {
         "counters": ("count", "arms", "count", *("arms",) * 6, "count", "count", "count"),
         "block_starts": "count",
         "block_stops": "count",
@@ -1617,9 +1614,4 @@ KERNELS = Kernels(
         "telling": "arm",
         "waiting": "arm",
     },
-    intervals=True,
-    accepts=Accepts(pending=True, unasked=True),
-    assumes="means linear in the contexts",
-    pools_noise=True,
-    silence=silence,
 )

@@ -23,6 +23,7 @@ from .linear import LinearScoutConstants, LinearScoutState
 from .pilots import pilots_are_in, share_against
 from .robust import RobustScoutConstants, RobustScoutState
 from .tabular import ScoutConstants, ScoutState
+from .tested import TestedScoutConstants, TestedScoutState
 
 #: The lead of j over k, and its lower and upper end, each (L,).
 Interval = tuple[FloatArray, FloatArray, FloatArray]
@@ -253,6 +254,26 @@ def escape_by_model(state: LinearScoutState, constants: LinearScoutConstants, k:
     return max(
         scout_linear.pair_evidence(state, constants, metric, least[metric], a, b) for metric in range(len(least))
     )
+
+
+# ---------------------------------------------------------------------- linear means, tested
+
+
+def compared_tested(state: TestedScoutState, constants: TestedScoutConstants, k: int, j: int) -> Interval:
+    """Return the lead of j over k by the model, or once it is rejected by the samples of the two."""
+    if state.fit.rejected[0] == 1:
+        return compared_tabular(state.own, constants.own, k, j)
+    lead, low, high = compared_linear(state.linear, constants.linear, k, j)
+    if state.linear.held[0] == 1:
+        return lead, np.full_like(low, -np.inf), np.full_like(high, np.inf)
+    return lead, low, high
+
+
+def nearest_tested(state: TestedScoutState, constants: TestedScoutConstants, k: int) -> Rivals:
+    """Return the rivals that the verdict on k rests on, or hangs on."""
+    if state.fit.rejected[0] == 1:
+        return nearest_tabular(state.own, constants.own, k)
+    return nearest_linear(state.linear, constants.linear, k)
 
 
 # ---------------------------------------------------------------------- both
