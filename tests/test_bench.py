@@ -586,6 +586,59 @@ def test_a_failing_option_is_dropped_and_says_why(folder: Path) -> None:
     assert "option 'broken' failed: exit code 1; stderr: boom" in stopped.output
 
 
+FLAKY = """
+n=$(cat $1.count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > $1.count
+test $((n % $2)) = 1 && exit 7
+echo $(($3 * 100 + n * 7 % 13))
+"""
+
+
+def flaky(*more: str) -> list[str]:
+    """A bench of a command that fails in its first and every third run, and one that never fails; its number is worse."""
+    Path("flaky.sh").write_text(FLAKY)
+    metrics = ["-m", "x:min=stdout~(.*)", "--eps", "x=90"]
+    return ["sh flaky.sh a 3 5", "sh flaky.sh b 1 9", "-n", "a", "-n", "b", *metrics, "--warmup", "0", *more]
+
+
+def test_the_share_of_successes_becomes_a_metric_once_a_run_fails(folder: Path) -> None:
+    how = flaky(
+        "--eps", "success=0.2", "--budget", "300", "--export", "out.csv", "--stats", "--reference", "b", "--json"
+    )
+    found = json.loads(bench(*how).stdout)
+    assert [metric["name"] for metric in found["metrics"]] == ["x", "success"]
+    a, b = found["options"]
+    assert (a["verdict"], b["verdict"]) == ("front", "front")
+    assert (a["estimates"]["success"]["value"], b["estimates"]["success"]["value"]) == pytest.approx(
+        (2 / 3, 1), abs=0.02
+    )
+    assert 500 < a["estimates"]["x"]["value"] < 513
+    assert "x: of trials that succeed" in found["guarantee"]["text"]
+    assert re.search(r"a failed in \d+ of \d+ runs: exit code 7", found["bench"]["notes"][0])
+    with Path("out.csv").open() as file:
+        assert {len(row) for row in csv.reader(file)} == {20}
+    assert "all was decided by" in bench(*flaky("--eps", "success=0.2")).output
+    exported = CliRunner().invoke(main, ["export", "--name", found["name"], "--storage", "paretoscout.db"]).stdout
+    assert len(re.findall(r"a,\d+,,0\.0,", exported)) == -(-a["n"] // 3)
+
+
+def test_without_a_failure_nothing_is_said_of_success(folder: Path) -> None:
+    found = json.loads(bench(*drawn("--json")).stdout)
+    assert [metric["name"] for metric in found["metrics"]] == ["cost", "loss"]
+    assert "success" not in found["guarantee"]["text"]
+    assert found["bench"]["notes"] == []
+
+
+def test_a_run_that_fails_may_be_dropped_and_its_option_stays(folder: Path) -> None:
+    found = json.loads(bench(*flaky("-i", "--json")).stdout)
+    assert [metric["name"] for metric in found["metrics"]] == ["x"]
+    assert [option["verdict"] for option in found["options"]] == ["front", "dominated"]
+    refused = bench(*flaky("-i", "--on-failure", "drop"))
+    assert (refused.exit_code, "--ignore-failure must be left out with --on-failure" in refused.output) == (2, True)
+    Path("a.count").unlink()
+    dropped = bench(*flaky("--on-failure", "drop", "--fresh"))
+    assert "left out: a: failed: exit code 7" in dropped.output
+
+
 def test_a_metric_that_is_not_there_fails_the_option(folder: Path) -> None:
     done = bench(
         "echo 1",

@@ -112,11 +112,15 @@ def test_judging_again_changes_nothing() -> None:
 
 def test_who_comes_later_changes_nothing_for_those_who_were_there() -> None:
     """Of what all pairs may spend, those of later arms take their part of the reserve: 1 in all, however many come."""
-    first = needed_to_tell(np.array([0, 0, 0]), 2, 0.1)
-    later = needed_to_tell(np.array([0, 0, 0, 1, 1, 2]), 2, 0.1)
+    even = np.full(2, 0.5)
+    first = needed_to_tell(np.array([0, 0, 0]), even, 0.1)
+    later = needed_to_tell(np.array([0, 0, 0, 1, 1, 2]), even, 0.1)
     np.testing.assert_array_equal(first, later[:3, :3])
-    spent = 2 * np.exp(-later)[~np.eye(6, dtype=bool)].sum()
+    spent = np.exp(-later)[~np.eye(6, dtype=bool)].sum()
     assert 0.09 < spent <= 0.1 * (1.0 + 1e-12)
+    uneven = needed_to_tell(np.array([0, 0, 0, 1, 1, 2]), np.array([0.9, 0.1]), 0.1)
+    assert np.exp(-uneven)[~np.eye(6, dtype=bool)].sum() == pytest.approx(spent)
+    np.testing.assert_allclose(np.diff(uneven), np.log(9.0))
 
 
 # How often it is wrong

@@ -45,7 +45,7 @@ def pairs_of(study: Study) -> tuple[Any, Any, Any]:
     """How many rounds each pair was compared in, and what its differences were on average, and how far from that."""
     with study.log.reading() as replica:
         state = replica.session.state
-        return state.counts.copy(), state.means[:, :, 0].copy(), state.squares[:, :, 0].copy()
+        return state.counts[:, :, 0].copy(), state.means[:, :, 0].copy(), state.squares[:, :, 0].copy()
 
 
 def replays(study: Study) -> None:
@@ -311,6 +311,61 @@ class Scripted(MadeUp):
                 raise KeyboardInterrupt
             self.done += 1
             yield OptionFailed("exit code 1") if option.name in self.failing else outcome
+
+
+def failing(share: float, seed: int = 0, rounds: int = 60, **more: Any) -> Study:
+    """Two options in rounds; b is better, and fails in a share of its runs. Failures count."""
+    study = in_rounds("ab", on_failure="measure", **more)
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        for trial in study.ask_round(["a", "b"]):
+            cost = (2.0 if trial.arm == "a" else 1.0) + 0.05 * float(rng.standard_normal())
+            if trial.arm == "b" and rng.random() < share:
+                study.fail(trial, "exit code 1")
+            else:
+                study.tell(trial, {"cost": cost})
+    return study
+
+
+def test_failures_count_once_there_is_one() -> None:
+    """Other metrics are judged by the rounds in which both succeeded; success has a tenth of delta from the start."""
+    steady, flaky = failing(0.0), failing(0.5)
+    assert [metric.name for metric in steady.verdicts().metrics] == ["cost"]
+    assert steady.front() == ["b"]
+    table = flaky.verdicts()
+    assert [metric.name for metric in table.metrics] == ["cost", "success"]
+    assert table.verdicts == ("front", "front")
+    of_b = [values for _, arm, values, _ in flaky.observations() if arm == "b"]
+    failed = sum(values[0] is None for values in of_b)
+    assert len(of_b) == 60
+    first = next(k for k, values in enumerate(of_b) if values[0] is not None)
+    assert table.estimates[1, 1] == pytest.approx(1.0 - (failed - first) / (59 - first))
+    with flaky.log.reading() as replica:
+        state, constants = replica.session.state, replica.session.constants
+        assert state.counts[0, 1].tolist() == [60 - failed, 59 - first]
+        both = state.outcomes[:60, 0, 0] - state.outcomes[:60, 1, 0]
+        assert state.means[0, 1, 0] == pytest.approx(np.nanmean(both))
+        assert state.squares[0, 1, 0] == pytest.approx(np.nansum((both - np.nanmean(both)) ** 2))
+        assert np.diff(constants.to_tell[0, 1]) == pytest.approx(math.log(9.0))
+    replays(flaky)
+    replays(steady)
+
+
+def test_a_failure_in_a_round_that_was_cut_is_none() -> None:
+    study = failing(0.0, rounds=3)
+    a, b = study.ask_round(["a", "b"])
+    study.tell(a, {"cost": 1.0})
+    study.fail(b, "interrupted", cut=True)
+    assert len(study.verdicts().metrics) == 1
+
+
+def test_failures_that_count_are_for_rounds() -> None:
+    with pytest.raises(
+        InvalidInput, match="on_failure of a study must be 'void' unless options are measured in rounds"
+    ):
+        Study(["a", "b"], [COST], on_failure="measure", storage="memory")
+    with pytest.raises(InvalidInput, match="on_failure of a study must be"):
+        in_rounds(on_failure="drop")
 
 
 def plan_of(names: Sequence[str], **more: Any) -> Plan:

@@ -362,6 +362,8 @@ class Session:
             raise InvalidInput(f"outcome must be one number per metric ({L}), got {outcome!r}")
         if not mask.all():
             self._require("missing", f"an outcome that lacks metrics {np.flatnonzero(~mask).tolist()}")
+            if self.setup.n_blocks is not None and not self.setup.passing:
+                raise InvalidInput("outcome must have every metric on a block that does not pass: its mean needs it")
             values[~mask] = 0.0
         checks.finite("outcome", values)
         if self.setup.bounds is not None:

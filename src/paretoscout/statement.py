@@ -41,6 +41,11 @@ FEWEST_BLOCKS = 3
 #: What an answer on blocks is about: the blocks of the list, or the population from which they were drawn.
 TARGETS = ("list", "population")
 
+#: What a trial that fails is: no outcome, or one that counts in the last metric, the share of successes.
+ON_FAILURE = VOID, MEASURE = ("void", "measure")
+#: That metric, and its share of delta.
+SUCCESS, SHARE_OF_SUCCESS = "success", 0.1
+
 #: What is said of the noise where sigma is given, and nothing more is known.
 SUB_GAUSSIAN = "sub-Gaussian noise, sigma given"
 #: What a sample is where measurements are replayed, for people to read.
@@ -334,6 +339,7 @@ class Statement:
     budget: int | None = None  # how many samples there are in all; None: no limit
     blocks: Blocks | None = None  # what all arms are measured on; None: each sample is on its own
     tradeoffs: tuple[str, ...] | FloatArray | None = None  # "1 ms <= 3 MB", or weights (R, L); see tradeoffs.py
+    on_failure: str = VOID  # one of ON_FAILURE
     own_units: bool = False  # metrics share their unit, which is kept; else what does not matter is the unit of each
     of: str = "a study"  # whose statement it is, for messages
 
@@ -368,6 +374,7 @@ class Statement:
         self._check_blocks()
         self._set(tradeoffs=tradeoffs.read(self.tradeoffs, self.of))
         self._check_tradeoffs()
+        self._check_success()
         if self.model == "logistic":
             for metric in self.metrics:
                 if metric.bounds != (0.0, 1.0) or metric.relative:
@@ -399,6 +406,33 @@ class Statement:
             raise InvalidInput(
                 f"model of {self.of} must be 'none' where there are blocks, got {checks.got(self.model)}"
             )
+
+    def _check_success(self) -> None:
+        checks.one_of(f"on_failure of {self.of}", self.on_failure, ON_FAILURE)
+        if self.on_failure == VOID:
+            return
+        last = self.metrics[-1]
+        if (last.name, last.direction, last.bounds) != (SUCCESS, "max", (0.0, 1.0)) or len(self.metrics) < 2:
+            raise InvalidInput(
+                f"metrics of {self.of} with on_failure='measure' must end with {SUCCESS!r}, after at least one other"
+            )
+        if self.blocks is None or not self.blocks.rounds or self.goal != "practical" or self.tradeoffs is not None:
+            raise InvalidInput(
+                f"on_failure of {self.of} must be 'void' unless options are measured in rounds, with goal 'practical' "
+                "and without tradeoffs, got 'measure'"
+            )
+
+    @property
+    def metric_shares(self) -> FloatArray | None:
+        """What of delta is for each metric (L,); None: even."""
+        if self.on_failure == VOID:
+            return None
+        others = len(self.metrics) - 1
+        return np.array([(1.0 - SHARE_OF_SUCCESS) / others] * others + [SHARE_OF_SUCCESS])
+
+    def without_success(self) -> Statement:
+        """Return it as long as no trial has failed: without the share of successes."""
+        return replace(self, metrics=self.metrics[:-1], sigma=self.sigma[..., :-1], on_failure=VOID)
 
     def _check_tradeoffs(self) -> None:
         weights = self.weights

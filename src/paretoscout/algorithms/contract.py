@@ -57,6 +57,7 @@ class Setup:
     listed: bool = False  # whether the answer is about these blocks, not about the population they come from
     passing: bool = False  # whether a block that an arm has missed is gone, as a stretch of time is
     spans: FloatArray | None = None  # (L,) the largest difference of two arms on a block; infinite where unknown
+    metric_shares: FloatArray | None = None  # (L,) of delta, where arms share blocks; None: even
     looked: IntArray = 0  # type: ignore[assignment]  # (K,) e: that was the e-th addition after looking; 0: it was none
     weights: FloatArray | None = None  # (L, P) of the parts that metrics are sums of; None: each is its own part
     parting: FloatArray | None = None  # (P, L) what makes parts of sums
@@ -111,6 +112,10 @@ class Setup:
                 raise InvalidInput(f"weights of a setup must have shape {(L, -1)} (-1: any), got {weights.shape}")
             if self.exact_parts is None or np.shape(self.exact_parts) != (len(parting),):
                 raise InvalidInput(f"exact_parts of a setup must be {len(parting)} booleans, got {self.exact_parts!r}")
+        shares = np.full(L, 1.0 / L) if self.metric_shares is None else self.metric_shares
+        checked["metric_shares"] = checks.per_metric("metric_shares of a setup", shares, L)
+        if not (checked["metric_shares"] > 0).all() or checked["metric_shares"].sum() > 1.0 + 1e-9:
+            raise InvalidInput(f"metric_shares of a setup must be above 0 and at most 1 in all, got {shares!r}")
         checked["goal"] = checks.goal(self.goal)
         if self.budget is not None:
             checked["budget"] = checks.whole("budget of a setup", self.budget, least=1)

@@ -36,6 +36,8 @@ SIGMA, NOTHING, BOUNDS = "sigma told", "noise unknown", "bounds told"
 UNEVEN = (3.0, 0.3)
 #: The algorithm of a study, unless it is told another.
 USUAL: str = inspect.signature(Study).parameters["algorithm"].default
+#: The difference in the share of successes that does not matter, in benches with commands that fail.
+SUCCESS_EPS = 0.1
 #: Runs that take more samples than this end undecided.
 MOST_SAMPLES = 4_000
 #: How long slow ones take, at least; fast ones take 1 or less. A worker that has a slow one tells nothing meanwhile.
@@ -539,11 +541,18 @@ def withdrawn(
 
 
 def benched(
-    truth: Truth, eps: Sequence[float], number: int, delta: float, most: int = 600, drift: float = 0.0
+    truth: Truth,
+    eps: Sequence[float],
+    number: int,
+    delta: float,
+    most: int = 600,
+    drift: float = 0.0,
+    fails: Mapping[str, float] | None = None,
 ) -> Played:
-    """A whole bench without commands."""
-    table = made_up_bench(truth, eps=eps, delta=delta, seed=number, most_runs=most, drift=drift)
-    wrong = wrong_verdicts(table, truth, eps)
+    """A whole bench without commands. fails: how often the runs of each option fail."""
+    how = {"most_runs": most, "drift": drift, "fails": fails, "success_eps": SUCCESS_EPS}
+    table = made_up_bench(truth, eps=eps, delta=delta, seed=number, **how)  # type: ignore[arg-type]
+    wrong = wrong_verdicts(table, truth, eps, fails)
     return Played(tuple(wrong), "undecided" not in table.verdicts, int(table.counts.sum()))
 
 
@@ -681,6 +690,13 @@ def bench_cases() -> Iterator[DoorCase]:
         yield DoorCase(f"gap 1.02 eps, {head}", partial(benched, gap, (eps, eps)))
         yield DoorCase(f"A/A, {head}, all get slower", partial(benched, same, (eps, eps), drift=0.01))
         yield DoorCase(f"gap 1.02 eps, {head}, all get slower", partial(benched, gap, (eps, eps), drift=0.01))
+        pair: Truth = {name: one[name] for name in "ab"}
+        often = {"both fail in 10%": {"a": 0.1, "b": 0.1}, "b fails in 3%": {"b": 0.03}}
+        often["b fails more by 1.02 eps"] = {"a": 0.05, "b": 0.05 + 1.02 * SUCCESS_EPS}
+        for what, fails in often.items():
+            yield DoorCase(
+                f"A/A but for failures, {head}, {what}", partial(benched, pair, (eps,), fails=fails, most=800)
+            )
 
 
 def block_cases() -> Iterator[DoorCase]:

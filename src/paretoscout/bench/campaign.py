@@ -14,7 +14,7 @@ import math
 import os
 import statistics
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -26,7 +26,8 @@ from ..algorithms.contract import Settings
 from ..algorithms.registry import resolve
 from ..defaults import DELTA
 from ..errors import Conflict, InvalidInput, UnknownName
-from ..statement import FEWEST_BLOCKS
+from ..shown import counted
+from ..statement import FEWEST_BLOCKS, SUCCESS, Metric
 from ..storage import Storage
 from ..study import Below, Study, Trial
 from ..verdicts import VerdictTable
@@ -45,6 +46,10 @@ MOST_DRIFT_ROWS = 1_000  # of more runs, as many evenly spaced ones: all pairs o
 PART_SECONDS = 1.0  # longer rounds are run in parts of about that
 #: An option whose intervals are wider than this share of its values is run so many times at least.
 SHARP_ENOUGH, RUNS_TO_SHOW = 0.1, 20
+#: What happens when a run fails: the share of successes becomes a metric, the run is dropped, the option is, all ends.
+ON_FAILURE = MEASURE, IGNORE, DROP, STOP = ("measure", "ignore", "drop", "stop")
+#: A command that has failed so often and never succeeded is left out.
+MOST_FAILURES = 3
 #: Runs that were measured in another way are not mixed with these: each has its own studies. 3: as samples that are
 #: independent of each other, as everything was before there were rounds in which options are compared.
 MEASURED_AS, INDEPENDENT = 4, 3
@@ -67,10 +72,14 @@ class Plan:
     use_features: bool = False  # tell the algorithm the variables as contexts
     inputs: tuple[tuple[str, tuple[Option, ...]], ...] = ()  # what all options are run on, and the options there
     tradeoffs: tuple[str, ...] = ()  # what metrics are worth in units of others
+    on_failure: str = MEASURE  # one of ON_FAILURE
+    success_eps: float = 0.05  # the difference in the share of successes that does not matter
     title: str = ""  # the question, in the user's words; no part of the name: runs are found under any title
 
     def __post_init__(self) -> None:
         checks.number("delta of a bench", self.delta, above=0.0, below=1.0)
+        checks.one_of("on_failure of a bench", self.on_failure, ON_FAILURE)
+        checks.number(f"eps of metric {SUCCESS!r}", self.success_eps, least=0.0)
         if self.title:
             checks.name("title of a bench", self.title)
         if self.tradeoffs and any(source.kind == "rss" for source in self.sources):
@@ -80,6 +89,17 @@ class Plan:
     def in_rounds(self) -> bool:
         """Whether options are compared within rounds; not where outcomes of one option tell of others."""
         return not self.use_features and not self.inputs and resolve(self.algorithm)[0].name == "scout"
+
+    @property
+    def measures_success(self) -> bool:
+        """True if the share of successes is a metric once a run fails: in rounds, unless it is measured anyway."""
+        told = any(source.kind == "exit" or source.name == SUCCESS for source in self.sources)
+        return self.on_failure == MEASURE and self.in_rounds and not self.tradeoffs and not told
+
+    @property
+    def drops_runs(self) -> bool:
+        """True if an option stays when one of its runs fails."""
+        return self.measures_success or self.on_failure == IGNORE
 
     @property
     def cells(self) -> dict[str, dict[str, Option]]:
@@ -119,6 +139,8 @@ class Plan:
         }
         if self.inputs:
             told["inputs"] = [[name, *map(asdict, options)] for name, options in self.inputs]
+        if self.measures_success:
+            told["success"] = self.success_eps
         if self.tradeoffs:
             told["tradeoffs"] = list(self.tradeoffs)
         return "bench-" + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
@@ -131,11 +153,15 @@ class Plan:
         arms: Any = [option.name for option in self.options]
         contexts: list[str] = []
         columns = contexts_of(self.options) if self.use_features else {}
+        metrics = [source.metric for source in self.sources]
+        counts = self.measures_success and rounds is not None
+        if counts:
+            metrics.append(Metric(SUCCESS, "max", self.success_eps, bounds=(0.0, 1.0)))
         if columns:
             arms, contexts = {"arm": arms, **columns}, list(columns)
         return Study(
             arms,
-            [source.metric for source in self.sources],
+            metrics,
             delta=self.delta,
             goal="practical",
             storage=storage,
@@ -147,6 +173,7 @@ class Plan:
             seed=self.seed,
             lease=7 * 24 * 3600.0,  # this process runs what it asks for
             tradeoffs=self.tradeoffs,
+            on_failure="measure" if counts else "void",
             title=self.title if there is None else there.spec.title,  # a study that is there keeps its own
         )
 
@@ -168,7 +195,8 @@ class Progress:
     waited: int = 0  # times that it was waited for
     short: int = 0  # runs that took less than twice as long as starting their shell
     seconds: float = 0.0  # spent in runs and what goes before and after them
-    dropped: dict[str, str] = field(default_factory=dict)  # options that failed, and the last they said
+    failed: dict[str, str] = field(default_factory=dict)  # options of which a run failed, and the last they said
+    dropped: dict[str, str] = field(default_factory=dict)  # those that were left out because of that
     shell_seconds: float = 0.0  # what starting a shell takes, subtracted
 
 
@@ -182,10 +210,8 @@ class Campaign:
     runs: run each option until it has so many runs, whatever is known by then. None: until all is decided.
     """
 
-    def __init__(
-        self, plan: Plan, storage: str | Storage | None, *, stop_on_failure: bool = False, runs: int | None = None
-    ) -> None:
-        self.plan, self.stop_on_failure = plan, stop_on_failure
+    def __init__(self, plan: Plan, storage: str | Storage | None, *, runs: int | None = None) -> None:
+        self.plan = plan
         self.runs = None if runs is None else checks.whole("runs of a bench", runs, least=1)
         self.study = plan.study(storage)
         self.by_name = {option.name: option for option in plan.options}
@@ -196,6 +222,8 @@ class Campaign:
         self.runs_before = self.study.counts()["told"]
         self._ready: set[tuple[str, str]] = set()  # options that have run in this process, and their commands
         self._seconds: dict[str, float] = {}  # that options took the last time
+        self._failures: Counter[tuple[str, str]] = Counter()  # of options and their commands, in this process
+        self._succeeded: set[tuple[str, str]] = set()
         self._runner = Runner()
         self._turn = 0
         self._waiting: list[str] = []  # what is left of the round
@@ -233,7 +261,7 @@ class Campaign:
 
     def _run_part(self, trials: Sequence[Trial]) -> None:
         """Run what was asked for, and tell what came out in the order of asking."""
-        study, waiting, failures = self.study, deque(trials), dict[str, str]()
+        study, waiting, failures = self.study, deque(trials), dict[str, tuple[str, bool]]()
         try:
             for outcome in self._measured([self._option(trial) for trial in trials]):
                 trial = waiting[0]
@@ -241,21 +269,37 @@ class Campaign:
                     if isinstance(outcome, OptionFailed):
                         raise outcome
                     study.tell(trial, outcome)
+                    self._succeeded.add((trial.arm, self._option(trial).command))
                     self.progress.runs += 1
                 except (OptionFailed, InvalidInput) as failure:
-                    failures[trial.arm] = str(failure)
+                    failures[trial.arm] = str(failure), (out := self._is_out(trial, failure))
                     study.fail(trial, str(failure))
+                    self.progress.runs += not out
                 waiting.popleft()
         finally:
             for trial in waiting:
                 with contextlib.suppress(Conflict):  # told, just before
                     study.fail(trial, "interrupted", cut=True)
-        for name, why in failures.items():
+        for name, (why, out) in failures.items():
+            self.progress.failed[name] = why
+            if not out:
+                continue
             self.progress.dropped[name] = why
-            if self.stop_on_failure or len(study.verdicts().arms) == 1:
+            if self.plan.on_failure == STOP or len(study.verdicts().arms) == 1:
                 lines = (f"option {name!r} failed: {why}" for name, why in self.progress.dropped.items())
                 raise Failed("\n".join(lines)) from None
             self._leave_out(name, f"failed: {why}")
+
+    def _is_out(self, trial: Trial, failure: OptionFailed | InvalidInput) -> bool:
+        """Return True if a failure ends an option: it cannot be run, or never succeeded, or one failure is enough."""
+        what = trial.arm, self._option(trial).command
+        self._failures[what] += 1
+        if not self.plan.drops_runs or not isinstance(failure, OptionFailed) or not failure.of_run:
+            return True
+        if what in self._succeeded or self._failures[what] < MOST_FAILURES:
+            return False
+        table = self.study.proven()
+        return bool(self.plan.inputs or table.seen is None or np.isnan(table.seen[table.place[trial.arm], 0]))
 
     def _option(self, trial: Trial) -> Option:
         """What is run for a trial: an option, on an input if there are any."""
@@ -273,11 +317,11 @@ class Campaign:
     def unknowable(self) -> list[str]:
         """Say what more runs do not tell: values below what can be measured, and numbers that never varied.
 
-        On inputs: that the answer is about single runs.
+        On inputs: that the answer is about single runs. And which options failed in some of their runs.
         """
         table = self.study.verdicts()
         noisy = [source.name for source in self.plan.sources if not source.metric.exact]
-        said = []
+        said = self._failed_runs(table)
         if self.plan.inputs and noisy:
             said.append(f"each option runs once on each input: the noise of these runs is in its {', '.join(noisy)}")
         if "undecided" not in table.verdicts:
@@ -297,6 +341,21 @@ class Campaign:
                     f"{source.name}:{source.metric.direction}:pass-fail"
                 )
         return said
+
+    def _failed_runs(self, table: VerdictTable) -> list[str]:
+        """Say how often options failed, if the share of successes is judged."""
+        if len(table.metrics) == len(self.plan.sources):
+            return []
+        runs, failures = Counter[str](), Counter[str]()
+        for _, arm, values, _ in self.study.observations():
+            runs[arm] += 1
+            failures[arm] += values[len(self.plan.sources)] == 0.0
+        said = []
+        for arm in table.arms:
+            why = f": {self.progress.failed[arm]}" if arm in self.progress.failed else ""
+            said += [f"{arm} failed in {failures[arm]:,} of {counted(runs[arm], 'run')}{why}"] if failures[arm] else []
+        others = ", ".join(source.name for source in self.plan.sources)
+        return [*said, f"the share of successes is judged, too; {others}: of runs that succeed"]
 
     @property
     def decided(self) -> bool:
@@ -320,7 +379,7 @@ class Campaign:
     def _below_limits(self, table: VerdictTable) -> set[str]:
         """Options that ran often, and have a value too small to be measured where there is a limit: nobody can tell."""
         limited = [source.guard is not None for source in self.plan.sources]
-        hidden = table.below[:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
+        hidden = table.below[:, : len(limited)][:, limited].any(axis=1) & (table.counts >= RUNS_TO_SHOW)
         return {arm for arm, so in zip(table.arms, hidden, strict=True) if so}
 
     def _ask(self, budget: Callable[[Progress], bool]) -> list[Trial]:
@@ -412,7 +471,7 @@ class Campaign:
                 list(jobs.values()),
                 folder=self.plan.folder,
                 environment=dict(self.plan.environment),
-                stop_on_failure=self.stop_on_failure,
+                stop_on_failure=self.plan.on_failure == STOP,
             )
         except Interrupted as problem:
             done, cut = problem.done, problem
@@ -458,7 +517,7 @@ class Campaign:
         self._seconds[option.name] = done.seconds
         for what, run in done.steps:
             if problem := self._problem(what, run):
-                return OptionFailed(problem + _said(run))
+                return OptionFailed(problem + _said(run), of_run=what == "command" and not run.problem)
         self._ready.add((option.name, option.command))
         run = [run for what, run in done.steps if what == "command"][-1]
         if option.shell:
@@ -469,7 +528,7 @@ class Campaign:
         try:
             return {source.name: source.value(run, option.variables) for source in self.plan.sources}
         except NoValue as problem:
-            return OptionFailed(f"{problem}{_said(run)}")
+            return OptionFailed(f"{problem}{_said(run)}", of_run=True)
 
     def _problem(self, what: str, run: Run) -> str:
         """Say what went wrong with a command, if anything."""
@@ -512,7 +571,8 @@ def drift(study: Study, sources: Sequence[Source]) -> list[str]:
     """
     from scipy.stats import kendalltau, theilslopes
 
-    rows = [(name, values) for _, name, values, _ in study.observations()]
+    told = len(sources)
+    rows = [(name, values[:told]) for _, name, values, _ in study.observations() if None not in values[:told]]
     if len(rows) > MOST_DRIFT_ROWS:
         rows = [rows[k] for k in np.linspace(0, len(rows) - 1, MOST_DRIFT_ROWS).astype(int)]
     found = []
@@ -543,7 +603,11 @@ def _hardly_known(table: VerdictTable) -> list[str]:
 
 
 class OptionFailed(Exception):
-    """An option did not give its numbers."""
+    """An option did not give its numbers. of_run: this run failed; else the option cannot be run."""
+
+    def __init__(self, why: str, of_run: bool = False) -> None:
+        super().__init__(why)
+        self.of_run = of_run
 
 
 def _said(done: Run) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,13 +91,14 @@ def rounded(numbers: Sequence[float | None], digits: int) -> list[float | None]:
 
 
 def raw_runs(campaign: Campaign) -> dict[str, list[Raw]]:
-    """Return what every run of every option gave, exactly, in the order of running."""
+    """Return what every run of every option gave that did not fail, exactly, in the order of running."""
     study = campaign.study
     runs: dict[str, list[Raw]] = {option.name: [] for option in campaign.plan.options}
+    names = [source.name for source in campaign.plan.sources]
     for event in study.storage.events(study.name, kinds=("tell",)):
         hidden = event.body.get("below", ())
-        told = zip(study.spec.columns, event.body["values"], strict=True)
-        runs[event.body["arm"]].append({name: None if name in hidden else value for name, value in told})
+        told = dict(zip(study.spec.columns, event.body["values"], strict=True))
+        runs[event.body["arm"]].append({name: None if name in hidden else told[name] for name in names})
     return runs
 
 
@@ -172,7 +173,7 @@ def columns_of(campaign: Campaign, standing: Standing, extra: Extra) -> list[Col
     if extra.reference is not None:
         found += _reference_columns(standing, extra.reference)
     if extra.stats:
-        found += _stats_columns(standing, raw_runs(campaign))
+        found += _stats_columns(campaign, standing)
     return found
 
 
@@ -191,9 +192,9 @@ def _reference_columns(standing: Standing, reference: str) -> list[Column]:
     return columns
 
 
-def _stats_columns(standing: Standing, runs: Mapping[str, Sequence[Raw]]) -> list[Column]:
-    columns = []
-    for metric in standing.table.metrics:
+def _stats_columns(campaign: Campaign, standing: Standing) -> list[Column]:
+    columns, runs = [], raw_runs(campaign)
+    for metric in (source.metric for source in campaign.plan.sources):
         title = heading(f"{metric.name}: min / median / max", metric.unit)
         column = Column(title, [f"{metric.name}_{what}" for what in ("min", "median", "max")])
         for option in standing.options:

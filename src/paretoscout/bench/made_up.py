@@ -21,9 +21,9 @@ Truth = Mapping[str, Sequence[tuple[float, float]]]
 
 
 class MadeUp(Campaign):
-    """A bench whose numbers are drawn: `draw` gives those of one run of an option, in the order of the metrics."""
+    """A bench whose numbers are drawn: `draw` gives those of one run of an option by metric, or None if it failed."""
 
-    def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float]], *, runs: int | None = None) -> None:
+    def __init__(self, plan: Plan, draw: Callable[[str], Sequence[float] | None], *, runs: int | None = None) -> None:
         super().__init__(plan, "memory", runs=runs)
         self.draw = draw
         self._seconds = dict.fromkeys(self.by_name, 0.0)  # rounds are not run in parts
@@ -31,7 +31,10 @@ class MadeUp(Campaign):
     def _measured(self, options: Sequence[Option]) -> Iterator[dict[str, float | Below] | OptionFailed]:
         for option in options:
             numbers = self.draw(option.name)
-            yield {source.name: number for source, number in zip(self.plan.sources, numbers, strict=True)}
+            if numbers is None:
+                yield OptionFailed("it failed", of_run=True)
+            else:
+                yield {source.name: number for source, number in zip(self.plan.sources, numbers, strict=True)}
 
 
 def made_up_bench(
@@ -43,12 +46,15 @@ def made_up_bench(
     most_runs: int = 5_000,
     drift: float = 0.0,
     runs: int | None = None,
+    fails: Mapping[str, float] | None = None,
+    success_eps: float = 0.05,
 ) -> VerdictTable:
     """Run a whole bench of options with normal noise, less is better, and return its last verdicts.
 
     The same options with the same seed give the same verdicts. For an A/A test, give several options the same numbers.
     drift: by how much, in eps, every run makes the numbers of all that follow it larger.
     runs: run each option so often, whatever is known by then.
+    fails: how often the runs of an option fail, by its name. success_eps: of the share of successes.
 
     >>> made_up_bench({"a": [(1, 0.1)], "b": [(3, 0.1)]}, eps=[0.5]).front
     ('a',)
@@ -58,11 +64,14 @@ def made_up_bench(
         source_of(f"{name}:min=json@{name}", {name: repr(float(size))}) for name, size in zip(metrics, eps, strict=True)
     ]
     options = tuple(Option(name, "true") for name in truth)
-    plan = Plan(options, tuple(sources), delta=delta, algorithm=Scout(noise="unknown"), seed=seed)
-    noise = np.random.default_rng([seed, 1])
+    how = {"delta": delta, "algorithm": Scout(noise="unknown"), "seed": seed, "success_eps": success_eps}
+    plan = Plan(options, tuple(sources), **how)  # type: ignore[arg-type]
+    noise, chance = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2])
     run = itertools.count()
 
-    def draw(name: str) -> list[float]:
+    def draw(name: str) -> list[float] | None:
+        if chance.random() < (fails or {}).get(name, 0.0):
+            return None
         late = drift * next(run)
         drawn = zip(truth[name], eps, strict=True)
         return [mean + late * size + sd * float(noise.standard_normal()) for (mean, sd), size in drawn]
@@ -73,7 +82,14 @@ def made_up_bench(
     return bench.study.verdicts()
 
 
-def wrong_verdicts(table: VerdictTable, truth: Truth, eps: Sequence[float]) -> list[str]:
+def wrong_verdicts(
+    table: VerdictTable, truth: Truth, eps: Sequence[float], fails: Mapping[str, float] | None = None
+) -> list[str]:
     """Return the options whose verdicts are wrong, see `practical.wrong_ones`."""
-    means = {name: -np.array([mean for mean, _ in numbers]) for name, numbers in truth.items()}
-    return wrong_ones(table.arms, table.verdicts, table.rivals, means, np.array(eps))
+    means = {name: [-mean for mean, _ in numbers] for name, numbers in truth.items()}
+    tolerated = list(eps)
+    if len(table.metrics) > len(eps):  # the share of successes is judged, too
+        means = {name: [*known, 1.0 - (fails or {}).get(name, 0.0)] for name, known in means.items()}
+        tolerated.append(table.metrics[-1].tolerance)
+    truths = {name: np.array(known) for name, known in means.items()}
+    return wrong_ones(table.arms, table.verdicts, table.rivals, truths, np.array(tolerated))

@@ -148,10 +148,8 @@ def source_of(
         raise InvalidInput(f"unit of metric {name!r} must be left as it is ({unit or 'a rate'})")
     size = _eps(name, eps.get(name, usual))
     relative = isinstance(size, str)
-    if kind == "exit" and relative:
-        raise InvalidInput(
-            f"eps of metric {name!r} must be a number such as 0.05, for a rate may be 0, got {eps[name]!r}"
-        )
+    if kind == "exit":
+        eps_of_rate(name, eps.get(name, usual))
     if kind == "size" and re.search(r"[<>]=[\d.]+$", argument):
         raise InvalidInput(f"a limit must be written before the source, such as size<=100=size@PATH, got {text!r}")
     guard = None
@@ -207,6 +205,14 @@ def _eps(name: str, text: str) -> float | str:
     """Read an eps: a share of the value, or a number in the metric's unit."""
     number = checks.number(f"eps of metric {name!r}", _eps_number(name, text.rstrip("%")), least=0.0)
     return text if text.endswith("%") else number
+
+
+def eps_of_rate(name: str, text: str) -> float:
+    """Read the eps of a share of successes."""
+    size = _eps(name, text)
+    if isinstance(size, str):
+        raise InvalidInput(f"eps of metric {name!r} must be a number such as 0.05, for a rate may be 0, got {text!r}")
+    return size
 
 
 def _eps_number(name: str, text: str) -> float:

@@ -219,7 +219,7 @@ def _flat(campaign: Campaign, extra: Extra) -> list[list[Any]]:
     """Return a row of plain values for each option, with a header; of a metric, its value and interval."""
     standing = campaign.study.standing()
     table, more = standing.table, columns_of(campaign, standing, extra)
-    names = [f"{source.name}{what}" for source in campaign.plan.sources for what in ("", "_low", "_high")]
+    names = [f"{metric.name}{what}" for metric in table.metrics for what in ("", "_low", "_high")]
     rows: list[list[Any]] = [
         ["option", "verdict", "rival", "reason", *names, "runs", *(name for column in more for name in column.names)]
     ]

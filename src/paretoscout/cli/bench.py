@@ -131,8 +131,13 @@ def _without_password(word: str) -> str:
     help="Run each option until it has N runs, not until all is decided; then say what these prove.",
 )
 @click.option(
-    "--on-failure", type=click.Choice(["drop", "stop"]), default="drop", show_default=True, help="Of an option."
+    "--on-failure",
+    type=click.Choice(["measure", "drop", "stop"]),
+    default="measure",
+    show_default=True,
+    help="When a run fails: judge the share of successes, too; leave the option out; or end the bench.",
 )
+@click.option("-i", "--ignore-failure", is_flag=True, help="A run that fails is dropped, and its option stays.")
 @click.option("--algorithm", default="scout", show_default=True, help="See: paretoscout algorithms")
 @click.option("--features", is_flag=True, help="Let the algorithm learn from the variables.")
 @click.option("--seed", default=0, show_default=True, help="Of the algorithm's choices.")
@@ -191,7 +196,7 @@ def _bench(given: dict[str, Any]) -> int:
     if given["fresh"]:
         plan.study("memory")  # what is wrong is said before anything is lost
         _forget(plan, storage)
-    campaign = Campaign(plan, storage, stop_on_failure=given["on_failure"] == "stop", runs=given["runs"])
+    campaign = Campaign(plan, storage, runs=given["runs"])
     screen = show.console()
     interrupted = _work(campaign, budget, screen, live=screen.is_terminal and not given["as_json"])
     _report(campaign, screen, given)
@@ -230,6 +235,9 @@ def _say_what_is_next(campaign: Campaign, budget: Budget, storage: str | None, i
 
 def _plan(given: dict[str, Any]) -> Plan:
     from ..bench import Plan, inputs_of, options_of, source_of, variables_of
+    from ..bench.campaign import IGNORE
+    from ..bench.metrics import eps_of_rate
+    from ..statement import SUCCESS
 
     stated = {
         what: pairs(f"--{what}", given[what], "NAME=VALUE", of=of, value_with_sign=True)
@@ -238,6 +246,11 @@ def _plan(given: dict[str, Any]) -> Plan:
     asked, exact = given["metrics"] or ("time", "rss"), given["exact"]
     sources = tuple(source_of(text, stated["eps"], stated["unit"], exact) for text in asked)
     metrics = [source.name for source in sources]
+    if given["ignore_failure"]:
+        if click.get_current_context().get_parameter_source("on_failure") == ParameterSource.COMMANDLINE:
+            raise InvalidInput("--ignore-failure must be left out with --on-failure")
+        given["on_failure"] = IGNORE
+    success = {} if SUCCESS in metrics else {"success_eps": stated["eps"].pop(SUCCESS, None)}
     for what, names in (("eps", stated["eps"]), ("unit", stated["unit"]), ("exact", exact)):
         for name in names:
             if name not in metrics:
@@ -263,7 +276,9 @@ def _plan(given: dict[str, Any]) -> Plan:
         timeout=None if given["timeout"] is None else seconds("--timeout", given["timeout"], SPAN, with_unit=True),
         use_features=given["features"],
         tradeoffs=tuple(given["tradeoffs"]),
+        on_failure=given["on_failure"],
         title=given["title"],
+        **{name: eps_of_rate(SUCCESS, text) for name, text in success.items() if text is not None},
     )
 
 

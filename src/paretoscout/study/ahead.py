@@ -38,7 +38,7 @@ def with_cells(session: Session, cells: Mapping[tuple[int, int], FloatArray], n_
     if n_blocks > len(outcomes):
         room = np.full((n_blocks - len(outcomes), *outcomes.shape[1:]), np.nan)
         outcomes = np.concatenate([outcomes, room])
-    known: BoolArray = ~np.isnan(outcomes[:, :, 0])
+    known: BoolArray = ~np.isnan(outcomes).all(axis=2)
     for (arm, block), outcome in cells.items():
         if not known[block, arm]:
             outcomes[block, arm] = outcome
@@ -56,7 +56,8 @@ def with_cells(session: Session, cells: Mapping[tuple[int, int], FloatArray], n_
     if constants.passing:
         for metric in range(outcomes.shape[2]):
             for arm in range(outcomes.shape[1]):
-                values = np.unique(outcomes[known[:, arm], arm, metric])
+                values = outcomes[:, arm, metric]
+                values = np.unique(values[~np.isnan(values)])
                 state.fixed[arm, metric] = values[0] if len(values) == 1 else np.inf if len(values) else np.nan
     for block, arm in np.argwhere(known & ((state.moved == 0).any(axis=1) | (state.n_seen <= FEW_VALUES).any())):
         note_values(state._replace(outcomes=outcomes), constants, int(arm), int(block))

@@ -51,13 +51,13 @@ from ..files import pack, unpack
 from ..guarantee import NORMAL, assumptions, for_certain, guarantee_of
 from ..kernels.arrays import BoolArray, FloatArray, IntArray
 from ..kernels.decisions import DOMINATED, DOUBTFUL, FRONT, GONE, MISSED, PRESENT, UNDECIDED
-from ..kernels.dispatch import Held
+from ..kernels.dispatch import Held, Verdicts
 from ..laws import PASS_FAIL, SILENT, law_of
 from ..practical import Judge, Judgement, among, judge
 from ..session import Session
 from ..shown import counted, exact_span, rough_span
 from ..start import setup_of
-from ..statement import Metric, Statement, margins
+from ..statement import MEASURE, SUCCESS, VOID, Metric, Statement, margins
 from ..storage.contract import Event
 from ..streams import algorithm_stream
 from ..verdicts import VerdictTable
@@ -122,6 +122,11 @@ class Outcomes:
             return arms, values
         order = np.random.default_rng([seed, self.drawn]).permutation(len(arms))
         return arms[order], values[order]
+
+
+def _first(said: Verdicts, n: int) -> Verdicts:
+    """Return what an algorithm says in its first n metrics."""
+    return said._replace(estimates=said.estimates[:, :n], radii=said.radii[:, :n])
 
 
 class Replica:
@@ -223,8 +228,9 @@ class Replica:
 
     @property
     def accepts(self) -> Accepts:
-        """What the algorithm can take."""
-        return self.session.kernels.accepts
+        """What the algorithm can take; on blocks an outcome has every metric."""
+        accepts = self.session.kernels.accepts
+        return accepts if self.blocks is None else replace(accepts, missing=False)
 
     @property
     def done(self) -> bool:
@@ -345,17 +351,38 @@ class Replica:
 
     @property
     def asked_of_all(self) -> Statement:
-        """What is asked of the arms that have a place in the session."""
-        if self._asked_of_all is None:
-            self._asked_of_all = self._asked_of(self.seated)
+        """What is asked of the arms that have a place in the session, by the metrics that are judged."""
+        if self._asked_of_all is None or len(self._asked_of_all.metrics) != self.n_judged:
+            asked = self._asked_of(self.seated)
+            judged = len(asked.metrics) == self.n_judged
+            self._asked_of_all = asked if judged else asked.without_success()
         return self._asked_of_all
+
+    @property
+    def n_judged(self) -> int:
+        """How many metrics are judged: all, but the share of successes only if a trial of a present arm has failed."""
+        L = len(self.spec.metrics)
+        if self.spec.asked.on_failure == VOID:
+            return L
+        n, share = self.tally.n[self.there, L - 1], self.tally.mean[self.there, L - 1]
+        return L if (share[n > 0] < 1.0).any() else L - 1
+
+    @property
+    def _n_sums(self) -> int:
+        """How many sums of metrics are judged, or metrics where there are no trade-offs."""
+        return self.session.setup.n_metrics - len(self.spec.metrics) + self.n_judged
+
+    @property
+    def judged_metrics(self) -> tuple[Metric, ...]:
+        """The metrics that are judged."""
+        return self.measured[: self.n_judged]
 
     def verdicts(self) -> VerdictTable:
         """Return what is known of the arms that are there, as people act on it if that was asked for."""
         if self._known is None:
             table = self.proven()
             if self.judge is not None:
-                table = self._with_pairs(table.judged(self.judge.judgement), self.session.setup.eps)
+                table = self._with_pairs(table.judged(self.judge.judgement), self.session.setup.eps[: self._n_sums])
             if len(self.present) == 1 and self.guards.broken(self.present[0]) is not None:
                 table = replace(table, verdicts=("dominated",), rivals=(None,), remark="Every option breaks a guard.")
             if self._hopeless:
@@ -378,7 +405,7 @@ class Replica:
 
     def _unknown(self) -> str:
         """Say which numbers never varied, or are too small to be measured."""
-        table, L = self.proven(), len(self.spec.metrics)
+        table, L = self.proven(), self.n_judged
         varied, n = self.tally.squares[self.there][:, :L] > 0.0, self.tally.n[self.there][:, :L]
         silent = table.never_varied & (n > 0) & self._silent_parts()[self.there]
         several = "give its bounds" if self.units.weights is None else "give the bounds of all metrics of its sums"
@@ -408,7 +435,7 @@ class Replica:
         if judged is None or ((judged.status == UNDECIDED) & ~self.tally.n[self.there].any(axis=1)).any():
             return None  # whatever the eps, nobody decides on what was not measured
         for factor in LARGER_EPS:
-            metrics = [metric.times_eps(factor) for metric in self.measured[: len(self.spec.metrics)]]
+            metrics = [metric.times_eps(factor) for metric in self.judged_metrics]
             judged = judge(**self._evidence(self._eps(metrics)))
             if judged.decided:
                 table = self._judged(metrics, judged)
@@ -426,9 +453,10 @@ class Replica:
         return self._judged(metrics, judge(**self._evidence(self._eps(metrics))))
 
     def _eps(self, metrics: Sequence[Metric]) -> FloatArray:
-        """The eps of metrics, as algorithms compute."""
+        """The eps of metrics that are judged, as algorithms compute."""
         eps: FloatArray = np.array([metric.tolerance for metric in metrics])
-        return margins(self.spec.asked.weights, eps) / self.units.ones
+        summed = margins(self.spec.asked.weights, eps)
+        return summed / self.units.ones[: len(summed)]
 
     def _judged(self, metrics: Sequence[Metric], judged: Judgement) -> VerdictTable:
         """Return the practical verdicts that were made with the eps of these metrics."""
@@ -445,11 +473,12 @@ class Replica:
         """In rounds, say of options that are the same by how much they differ at most: eps, or as their pair shows."""
         if not self.in_rounds or "same" not in table.verdicts:
             return table
-        apart = np.tile(eps * self.units.ones, (len(table.arms), 1))
+        ones = self.units.ones[: len(eps)]
+        apart = np.tile(eps * ones, (len(table.arms), 1))
         for k, (verdict, rival) in enumerate(zip(table.verdicts, table.rivals, strict=True)):
             if verdict == "same" and rival is not None:
                 found = self.session.compared(int(self.places[k]), int(self.places[table.place[rival]]))
-                most = np.maximum(np.abs(found.low), np.abs(found.high)) * self.units.ones
+                most = np.maximum(np.abs(found.low), np.abs(found.high))[: len(ones)] * ones
                 apart[k] = np.minimum(apart[k], most)
         return replace(table, apart=apart)
 
@@ -479,20 +508,21 @@ class Replica:
 
     def _look(self, judge: Judge) -> None:
         """Judge what people act on, of the arms that are there."""
-        judge.look(self._rows_known, self.session.done, **self._evidence(self.session.setup.eps))
+        judge.look(self._rows_known, self.session.done, **self._evidence(self.session.setup.eps[: self._n_sums]))
 
     def _evidence(self, eps: FloatArray) -> dict[str, Any]:
         """What practical verdicts rest on, as `judge` takes it."""
-        places, L = self.places, len(self.spec.metrics)
-        said, censored = among(self.session.verdicts(), places), self._censored()
-        n = self.units.fewest(self.tally.n[self.there][:, :L])
+        places, L, R = self.places, len(self.spec.metrics), len(eps)
+        said, censored = _first(among(self.session.verdicts(), places), R), self._censored()
+        n = self.units.fewest(self.tally.n[self.there][:, :L])[:, :R]
         if censored is not None:  # where only one bound was told, values are at least so good, whatever the noise
-            one = censored & (n > 0) & (self.tally.squares[self.there][:, :L] == 0.0)
-            means = self.units.directed(self.tally.mean[self.there][:, :L])
+            one = censored & (n > 0) & (self.tally.squares[self.there][:, :R] == 0.0)
+            means = self.units.directed(self.tally.mean[self.there][:, :L])[:, :R]
             said = said._replace(estimates=np.where(one, means, said.estimates), radii=np.where(one, 0.0, said.radii))
-        apart, certain = self.session.kernels.apart, self.session.setup.certain[places]
+        apart, certain = self.session.kernels.apart, self.session.setup.certain[places][:, :R]
         if apart is not None:
-            known = apart(self.session.state, self.session.constants, eps)[np.ix_(places, places)]
+            of_all = np.concatenate([eps, self.session.setup.eps[R:]])
+            known = apart(self.session.state, self.session.constants, of_all)[np.ix_(places, places)][:, :, :R]
             if censored is not None:  # such a value may be better than what was told: nobody is sure to be ahead of it
                 known = np.where(censored[:, None, :], -np.inf, known)
             still = None
@@ -510,7 +540,7 @@ class Replica:
         censored = np.zeros((len(self.arms), len(self.columns)), np.bool_)
         arms, columns = zip(*self.censored, strict=True)
         censored[list(arms), list(columns)] = True
-        return censored[self.there][:, : len(self.spec.metrics)]
+        return censored[self.there][:, : self.n_judged]
 
     def proven(self) -> VerdictTable:
         """Return what the algorithm proves of the arms that are there."""
@@ -524,6 +554,7 @@ class Replica:
         said = self.session.verdicts()
         if self.blocks is not None:
             radii_of_bets(self.session.state, self.session.constants, said.radii, said.estimates)
+        said = _first(said, len(asked.judged_by))
         guarantee = guarantee_of(asked, record, settings, assumed)
         if self.certain:
             guarantee = for_certain(guarantee, asked, self._notes())
@@ -535,7 +566,7 @@ class Replica:
         )
         if len(self.places) < len(table.arms):
             table = table.only(self.places.tolist())
-        L = len(self.spec.metrics)
+        L = self.n_judged
         n, mean = self.tally.n[there][:, :L], self.tally.mean[there][:, :L]
         table = replace(table, seen=np.where(n > 0, mean, np.nan))
         if self.units.weights is not None and self.blocks is None:  # of sums alone it is known with their noise
@@ -582,10 +613,10 @@ class Replica:
         Verdicts in rounds rest on differences, and not on these.
         """
         L, shares = len(self.spec.metrics), dict(self.spec.shares)
-        widths = np.zeros((len(self.present), L))
+        widths = np.zeros((len(self.present), self.n_judged))
         for k, arm in enumerate(self.present):
             alpha = self.spec.delta * shares.get("intervals", shares["verdicts"]) * float(self.shares[arm]) / (2 * L)
-            for column, metric in enumerate(self.spec.metrics):
+            for column, metric in enumerate(self.judged_metrics):
                 if not metric.exact or self.tally.n[arm, column] == 0 or self.tally.squares[arm, column] > 0.0:
                     low, high = ends_of(self.spec, self.tally, self.law(column, arm), arm, column, alpha)
                     mean = float(self.tally.mean[arm, column])
@@ -621,6 +652,8 @@ class Replica:
         if self.missed and not spec.practical:
             names = ", ".join(self.arms[arm] for arm in self.missed)
             notes.append(f"those of the front are not beaten by what was withdrawn after looking either: {names}")
+        if spec.asked.on_failure == MEASURE and self.n_judged == L:
+            notes.append(f"{', '.join(self.columns[: L - 1])}: of trials that succeed")
         if self.partial:
             notes.append("what is missing is missing whatever its value")
         if self.lapsed or spec.at_give_up:
@@ -813,14 +846,16 @@ class Replica:
                 rows.setdefault((waits.arms[0], waits.position or 0), waits.values[0])
             elif waits.position not in running:
                 place = place_of.setdefault(waits.position, n_blocks + len(place_of))
-                rows[waits.arms[0], place] = waits.values[0]
+                if (values := self._after_first_success(waits.arms[0], waits.values[0])) is not None:
+                    rows[waits.arms[0], place] = values
         if not rows:
             return self
         kept = {cell: row for cell, row in rows.items() if self.place[cell[0]] >= 0}
         for (arm, _), row in kept.items():
             twin.tally = self.tally.copy() if twin.tally is self.tally else twin.tally
             twin.tally.add(arm, self._compared(as_array([row]))[0].tolist())
-        outcomes, _ = self._for_session(as_array(list(kept.values())))
+        outcomes, observed = self._for_session(as_array(list(kept.values())))
+        outcomes = np.where(observed, outcomes, np.nan)
         cells = {(int(self.place[arm]), block): row for (arm, block), row in zip(kept, outcomes, strict=True)}
         with_cells(twin.session, cells, n_blocks + len(place_of))
         if twin.judge is not None:
@@ -974,9 +1009,9 @@ class Replica:
 
     def _silent_parts(self) -> BoolArray:
         """(A, L) whether the outcomes of an arm in a metric are no evidence, if normal noise is assumed."""
-        L = len(self.spec.metrics)
+        L = self.n_judged
         still, silent = self.tally.squares[:, :L] == 0.0, np.zeros((len(self.arms), L), np.bool_)
-        for column, metric in enumerate(self.spec.metrics):
+        for column, metric in enumerate(self.spec.metrics[:L]):
             n, different = float(self.tally.told[column]), self.tally.different(column)
             of_all, of_still = (
                 law_of(laws.NORMAL, metric.exact, n, different, False, each) in SILENT for each in (False, True)
@@ -1064,8 +1099,12 @@ class Replica:
     def _void(self, number: int, silence: bool, cut: bool = False) -> None:
         told = self.parts.get(number)
         lease = self._close(number)
-        self.lapsed += 1
         values = self._silence(told) if silence else None
+        if self.spec.asked.on_failure == MEASURE and not silence and not cut:
+            values = [0.0 if name == SUCCESS else None for name in self.columns]
+            self.told += 1
+        else:
+            self.lapsed += 1
         if values is not None:
             self._wait(number, Outcomes([lease.arm], [values], lease.question, position=lease.position))
         else:
@@ -1225,16 +1264,33 @@ class Replica:
 
         Of a round that was cut short each outcome counts on a block of its own: for its arm, and for no pair.
         """
+        judged = self.n_judged
         first_open = min((lease.position or 0 for lease in self.open.values()), default=self.round + 1)
         closed = [number for number, waits in self.waiting.items() if (waits.position or 0) < first_open]
         self._mark_censored()
         for number in sorted(closed, key=lambda number: (self.waiting[number].position, number)):
             waits = self.waiting.pop(number)
+            values = self._after_first_success(waits.arms[0], waits.values[0])
+            if values is None:
+                continue
             of = waits.position or 0
             if of in self.cut or not self.rounds or self.rounds[-1] != of:
                 self.rounds.append(of)
-            self._count_cell(waits.arms[0], waits.values[0], len(self.rounds) - 1)
+            self._count_cell(waits.arms[0], values, len(self.rounds) - 1)
         self.cut = {number for number in self.cut if number >= first_open}
+        if self.judge is not None and self.n_judged > judged:
+            self.judge.next_look = 0  # the first failure: verdicts are about one metric more
+
+    def _after_first_success(self, arm: int, values: list[float | None]) -> list[float | None] | None:
+        """Return an outcome with its success only after the first success of its arm; None if nothing is left.
+
+        An arm that never succeeds is left out, mended and brought back. What follows a first success is independent of
+        how long that took.
+        """
+        if self.spec.asked.on_failure == VOID or self.tally.n[arm, 0]:
+            return values
+        place = len(self.spec.metrics) - 1
+        return None if values[place] == 0.0 else [*values[:place], None, *values[place + 1 :]]
 
     def _mark_censored(self) -> None:
         """Of values too small to be measured the same bound is told each time: that is no number that never varied."""
@@ -1476,8 +1532,9 @@ class Replica:
         passing = self.session.setup.passing
         for block in range(len(self.rounds) if self.in_rounds else len(before.outcomes) if passing else 0):
             for arm, place in enumerate(places.tolist()):
-                if not np.isnan(before.outcomes[block, place, 0]):
-                    self.session.add(int(self.place[arm]), before.outcomes[block, place].copy(), None, block)
+                outcome = before.outcomes[block, place]
+                if (observed := ~np.isnan(outcome)).any():
+                    self.session.add(int(self.place[arm]), np.where(observed, outcome, 0.0), observed, block)
         for arm, place in enumerate(() if passing else places.tolist()):
             n = int(before.visited[place])
             if n:

@@ -13,6 +13,7 @@ from .. import checks
 from ..algorithms.contract import Accepts
 from ..errors import InvalidInput, NotSupported, UnknownName
 from ..kernels.arrays import FloatArray, IntArray
+from ..statement import VOID
 from .spec import StudySpec
 
 #: What was told of a trial: a number for each column, None where it was not measured.
@@ -43,6 +44,7 @@ class Rows:
         divisors[: len(spec.metrics)] = spec.asked.units.divisors
         self.most = np.minimum(LARGEST * divisors, LARGEST_IN_EPS * np.array(eps))
         self.relative = np.array([metric.relative for metric in self.metrics])
+        self.success = None if spec.asked.on_failure == VOID else len(spec.metrics) - 1
 
     def read(self, values: Any, where: str) -> tuple[Row, list[str]]:
         """Return the numbers of an outcome, and the columns of which only an upper bound is known."""
@@ -65,6 +67,8 @@ class Rows:
             None if plain.get(name) is None else checks.number(f"{name!r} in {where}", plain[name])
             for name in self.columns
         ]
+        if self.success is not None and row[self.success] is None:
+            row[self.success] = 1.0  # what has an outcome did not fail
         return row, below
 
     def check(

@@ -16,7 +16,7 @@ from ..algorithms.registry import get, resolve
 from ..errors import InvalidInput, NotSupported, UnknownName, UnreadableFile
 from ..practical import SHARE_OF_VERDICTS
 from ..start import setup_of
-from ..statement import NUMBER, Blocks, Metric, Statement
+from ..statement import NUMBER, VOID, Blocks, Metric, Statement
 
 FORMAT = 4
 #: Version of the rules by which evidence is counted: its order, the shares of delta, what void trials are. 1: before
@@ -158,6 +158,8 @@ class StudySpec:
         asked = {name: _plain(value) for name, value in vars(self.asked).items() if name != "of"}
         if asked["tradeoffs"] is None:
             del asked["tradeoffs"]  # earlier versions read it
+        if asked["on_failure"] == VOID:
+            del asked["on_failure"]  # likewise
         asked["metrics"] = [asdict(metric) for metric in self.metrics]
         for metric in asked["metrics"]:
             if metric["kind"] == NUMBER:

@@ -187,8 +187,8 @@ class Standing:
         """Return by how much `rival` is better than `option`, at the threshold that verdicts on them use."""
         self._check(option, rival)
         compared = self._session.compared(self._place[option], self._place[rival])
-        lead, low, high = (end * self._units.ones for end in (compared.lead, compared.low, compared.high))
-        return Pair(option, rival, _differences(self.table.judged_by, lead, low, high), compared.own)
+        ends = (end * self._units.ones for end in (compared.lead, compared.low, compared.high))
+        return Pair(option, rival, _differences(self.table.judged_by, *ends), compared.own)
 
     def by_metric(self, option: str, rival: str) -> tuple[Difference, ...]:
         """Return by how much `rival` is better than `option` in each metric, whatever options are judged by."""
@@ -308,9 +308,10 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
 def _differences(
     metrics: Sequence[Metric], lead: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[Difference, ...]:
+    judged = [end[: len(metrics)].tolist() for end in (lead, low, high)]
     return tuple(
         Difference(metric.name, _known(at, metric), _known(least, metric), _known(most, metric), metric.relative)
-        for metric, at, least, most in zip(metrics, lead.tolist(), low.tolist(), high.tolist(), strict=True)
+        for metric, at, least, most in zip(metrics, *judged, strict=True)
     )
 
 

@@ -31,7 +31,7 @@ from ..errors import (
 )
 from ..frames import Columns, frame_of
 from ..shown import counted
-from ..statement import Blocks, Eps, Metric, Statement
+from ..statement import MEASURE, SUCCESS, VOID, Blocks, Eps, Metric, Statement
 from ..storage import Event, Storage, Writer, storage_of
 from ..storage.forks import inside
 from ..verdicts import VerdictTable
@@ -100,6 +100,8 @@ class Study:
         these. See `ask_round`.
     target: with blocks, what the answer is about. "list": these blocks, each measured once. "population": all there
         could be, of which these were drawn at random.
+    on_failure: "void": a trial that fails has no outcome. "measure": in rounds, the share of trials that succeed is a
+        metric, "success", as soon as one fails; other metrics are about trials that succeed.
     tradeoffs: what metrics are worth in units of others: ["1 ms <= 3 MB"]. Or weights of the metrics, a row for each
         sum by which options are judged; larger is better in all. See docs/tradeoffs.md. None: nothing is said.
     clock: returns the time in seconds, for tests. None: the clock of the storage.
@@ -139,6 +141,7 @@ class Study:
         blocks: Any = None,
         target: str = "list",
         tradeoffs: Any = None,
+        on_failure: str = VOID,
         clock: Callable[[], float] | None = None,
         worker: str | None = None,
     ) -> None:
@@ -159,7 +162,7 @@ class Study:
             names, features, rows, costs = _arms(arms, contexts, cost)
             asked, limits, guarded_sigma = stated(
                 arms=names,
-                metrics=metrics,
+                metrics=_with_success(metrics) if on_failure == MEASURE else metrics,
                 guards=guards,
                 contexts=rows,
                 sigma=sigma,
@@ -171,6 +174,7 @@ class Study:
                 budget=budget,
                 blocks=_blocks(blocks, target),
                 tradeoffs=tradeoffs,
+                on_failure=on_failure,
             )
             spec = make_spec(
                 asked,
@@ -762,8 +766,16 @@ class Study:
     def measurements(self) -> Iterator[tuple[int | None, str, str | None, list[float | None], float]]:
         """Yield what `observations` does, with the block after the arm; None: the study has no blocks."""
         parts: dict[int | None, tuple[str, str | None, list[float | None], float]] = {}
-        for event in self.storage.events(self.name, kinds=("tell", "data")):
-            if event.kind == "tell":
+        asked: dict[int | None, tuple[str, str | None]] = {}  # failures are outcomes, but do not name their arm
+        failures = ("ask", "fail") if self.spec.asked.on_failure == MEASURE else ()
+        for event in self.storage.events(self.name, kinds=("tell", "data", *failures)):
+            if event.kind == "ask":
+                asked[event.trial] = event.body["arm"], event.body.get("block")
+            elif event.kind == "fail":
+                if not event.body.get("cut"):
+                    failed = [0.0 if name == SUCCESS else None for name in self.spec.columns]
+                    yield event.trial, *asked[event.trial], failed, event.at
+            elif event.kind == "tell":
                 told = parts.pop(event.trial)[2] if event.trial in parts else None
                 values = completed(told, event.body["values"])
                 outcome = event.body["arm"], event.body.get("block"), values, event.at
@@ -1021,6 +1033,12 @@ def _arms(
         return names, (), None, costs
     features, rows = encode(columns, contexts)
     return names, features, rows, costs
+
+
+def _with_success(metrics: Any) -> tuple[Metric, ...]:
+    """Return metrics that end with the share of trials that succeed."""
+    known = metrics_of(metrics)
+    return known if known[-1].name == SUCCESS else (*known, Metric(SUCCESS, "max", 0.05, bounds=(0.0, 1.0)))
 
 
 def _blocks(blocks: Any, target: str) -> Blocks | None:

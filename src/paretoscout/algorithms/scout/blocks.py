@@ -81,7 +81,7 @@ class BlockConstants(NamedTuple):
     delta: float
     entered: IntArray  # (K,) with which addition each arm came
     shares: FloatArray  # (K,) what of delta is for each arm
-    to_tell: FloatArray  # (K, K) what evidence on a difference must reach to be told, of all pairs at once
+    to_tell: FloatArray  # (K, K, L) what evidence on a difference must reach to be told, of all pairs at once
     cost: FloatArray  # (K,)
 
 
@@ -92,10 +92,10 @@ class BlockState(NamedTuple):
     pulls: IntArray  # (K,) outcomes of each arm
     visited: IntArray  # (K,) one more than the last block that the arm has visited
     compared_to: IntArray  # (K, K) up to which block a pair i < j is compared
-    counts: IntArray  # (K, K) on how many blocks, without pilots
+    counts: IntArray  # (K, K, L) on how many blocks, without pilots
     means: FloatArray  # (K, K, L) of the differences i - j
     squares: FloatArray  # (K, K, L) of their distances to the mean, summed
-    origins: FloatArray  # (K, K, P) the first difference of a pair in each part
+    origins: FloatArray  # (K, K, P) the first difference of a pair in each part; NaN: there was none
     varied: SmallInts  # (K, K, P) whether there was another one
     firsts: FloatArray  # (K, P) the first value of an arm after its pilots in each part
     moved: SmallInts  # (K, P) whether there was another one
@@ -150,7 +150,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         delta=setup.delta,
         entered=setup.entered.copy(),
         shares=setup.shares,
-        to_tell=needed_to_tell(setup.entered, L, setup.delta),
+        to_tell=needed_to_tell(setup.entered, setup.metric_shares, setup.delta),
         cost=setup.cost.copy(),
     )
     state = BlockState(
@@ -160,10 +160,10 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         pulls=np.zeros(K, np.int64),
         visited=np.zeros(K, np.int64),
         compared_to=np.zeros((K, K), np.int64),
-        counts=np.zeros((K, K), np.int64),
+        counts=np.zeros((K, K, L), np.int64),
         means=np.zeros((K, K, L)),
         squares=np.zeros((K, K, L)),
-        origins=np.zeros((K, K, P)),
+        origins=np.full((K, K, P), np.nan),
         varied=np.zeros((K, K, P), np.int8),
         firsts=np.full((K, P), np.nan),
         moved=np.zeros((K, P), np.int8),
@@ -178,7 +178,7 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
         status=np.full(K, FRONT if K == 1 else UNDECIDED, np.int8),
         beaten_by=np.full(K, -1, np.int32),
         log_against=np.full((K, K), -np.inf),
-        log_metrics=np.full((K, K, L), -math.log(L)),
+        log_metrics=np.tile(np.log(setup.metric_shares), (K, K, 1)),
         thresholds=-np.log(setup.shares * setup.delta),
         wanted=np.zeros(K, np.int8),
         limit=np.array([constants.n_blocks]),
@@ -188,8 +188,8 @@ def init(setup: Setup, caution: float | None) -> tuple[BlockState, BlockConstant
     return state, constants
 
 
-def needed_to_tell(entered: IntArray, n_metrics: int, delta: float) -> FloatArray:
-    """Return what evidence on a difference of two arms must reach to be told, of all pairs and metrics at once: (K, K).
+def needed_to_tell(entered: IntArray, metric_shares: FloatArray, delta: float) -> FloatArray:
+    """Return what evidence on a difference must reach to be told, of all pairs and metrics at once: (K, K, L).
 
     Pairs of arms that were there at the beginning share all but the reserve, so whoever comes later changes nothing for
     them. Those with an arm of the r-th addition share its part of the reserve.
@@ -198,7 +198,8 @@ def needed_to_tell(entered: IntArray, n_metrics: int, delta: float) -> FloatArra
     additions, group = np.unique(came, return_inverse=True)
     pairs = np.bincount(group.ravel(), ~np.eye(len(entered), dtype=bool).ravel())  # each in both directions
     of_all = np.where(additions == 0, 1.0 - RESERVE, RESERVE / 2.0**additions)
-    needed: FloatArray = np.log(np.maximum(pairs, 1.0) * n_metrics / (of_all * delta))[group].reshape(came.shape)
+    of_pairs = np.log(np.maximum(pairs, 1.0) / (of_all * delta))[group].reshape(came.shape)
+    needed: FloatArray = of_pairs[:, :, None] - np.log(metric_shares)
     return needed
 
 
@@ -255,50 +256,52 @@ def left_in_list(constants: BlockConstants) -> float:
 
 
 @kernel
-def compare(state: BlockState, constants: BlockConstants, i: int, j: int) -> None:
-    """Take in the differences of a pair i < j on the blocks that both have visited since it was last compared."""
+def compare(state: BlockState, constants: BlockConstants, i: int, j: int) -> bool:
+    """Take in the differences of a pair i < j on the blocks that both have visited since; return True if any is new."""
     end = min(state.visited[i], state.visited[j])
-    block = max(state.compared_to[i, j], constants.n_pilots)
+    block, new = max(state.compared_to[i, j], constants.n_pilots), False
     while block < end:
-        difference = state.outcomes[block, i, 0] - state.outcomes[block, j, 0]
-        if difference == difference:  # both were there
-            count_difference(state, constants, i, j, block)
+        note_parts(state, constants, i, j, block)
+        for metric in range(constants.eps.shape[0]):
+            difference = state.outcomes[block, i, metric] - state.outcomes[block, j, metric]
+            if difference == difference:  # both were measured
+                count_difference(state, constants, i, j, metric, difference)
+                new = True
         block += 1
     state.compared_to[i, j] = max(end, state.compared_to[i, j])
+    return new
 
 
 @kernel
-def count_difference(state: BlockState, constants: BlockConstants, i: int, j: int, block: int) -> None:
-    """Take in the differences of a pair i < j on one block."""
-    before = float(state.counts[i, j])
-    state.counts[i, j] += 1
-    note_parts(state, constants, i, j, block)
-    for metric in range(constants.eps.shape[0]):
-        difference = state.outcomes[block, i, metric] - state.outcomes[block, j, metric]
-        mean = state.means[i, j, metric]
-        bets = constants.betting[metric]
-        if bets >= 0:
-            for which in range(N_SHIFTS):
-                shift = shift_of(which, constants.eps[metric])
-                ahead = of_the_rest(state, constants, i, j, metric, shift)
-                behind = of_the_rest(state, constants, j, i, metric, shift)
-                n_list, most = left_in_list(constants), constants.spans[metric]
-                place_bets(
-                    state.wealth[i, j, bets, which],
-                    difference,
-                    expected_next(ahead, before, mean * before, n_list),
-                    most,
-                    constants.rates,
-                )
-                place_bets(
-                    state.wealth[i, j, bets, N_SHIFTS + which],
-                    -difference,
-                    expected_next(behind, before, -mean * before, n_list),
-                    most,
-                    constants.rates,
-                )
-        state.means[i, j, metric] = mean + (difference - mean) / (before + 1.0)
-        state.squares[i, j, metric] += (difference - mean) * (difference - state.means[i, j, metric])
+def count_difference(
+    state: BlockState, constants: BlockConstants, i: int, j: int, metric: int, difference: float
+) -> None:
+    """Take in the difference of a pair i < j in one metric on one block."""
+    before, mean = float(state.counts[i, j, metric]), state.means[i, j, metric]
+    state.counts[i, j, metric] += 1
+    bets = constants.betting[metric]
+    if bets >= 0:
+        for which in range(N_SHIFTS):
+            shift = shift_of(which, constants.eps[metric])
+            ahead = of_the_rest(state, constants, i, j, metric, shift)
+            behind = of_the_rest(state, constants, j, i, metric, shift)
+            n_list, most = left_in_list(constants), constants.spans[metric]
+            place_bets(
+                state.wealth[i, j, bets, which],
+                difference,
+                expected_next(ahead, before, mean * before, n_list),
+                most,
+                constants.rates,
+            )
+            place_bets(
+                state.wealth[i, j, bets, N_SHIFTS + which],
+                -difference,
+                expected_next(behind, before, -mean * before, n_list),
+                most,
+                constants.rates,
+            )
+    state.means[i, j, metric] = mean + (difference - mean) / (before + 1.0)
+    state.squares[i, j, metric] += (difference - mean) * (difference - state.means[i, j, metric])
 
 
 @kernel
@@ -322,7 +325,7 @@ def note_parts(state: BlockState, constants: BlockConstants, i: int, j: int, blo
             part_of(state, constants, part, i, block),
             part_of(state, constants, part, j, block),
         )
-        if state.counts[i, j] == 1:
+        if state.origins[i, j, part] != state.origins[i, j, part]:
             state.origins[i, j, part] = x - y
         elif abs(x - y - state.origins[i, j, part]) > 2.0 * (tiny_x + tiny_y):
             state.varied[i, j, part] = 1
@@ -362,7 +365,7 @@ def is_evidence(state: BlockState, constants: BlockConstants, i: int, j: int, me
             still = state.varied[first, second, part] == 0
             if not constants.exact_parts[part]:
                 still = still or state.moved[i, part] == 0 or state.moved[j, part] == 0
-            m, different = float(state.counts[first, second]), state.n_seen[part]
+            m, different = float(state.counts[first, second, metric]), state.n_seen[part]
             if law_of(NORMAL, constants.exact_parts[part], m, different, False, still) in SILENT:
                 return False
     return True
@@ -382,7 +385,7 @@ def evidence_above(state: BlockState, constants: BlockConstants, a: int, b: int,
         tiny = ROUNDING * (abs(state.fixed[a, metric]) + abs(state.fixed[b, metric]))
         return np.inf if lead > tiny or (which == BEHIND and lead >= -tiny) else -FAR
     i, j, sign = (a, b, 1.0) if a < b else (b, a, -1.0)
-    m = float(state.counts[i, j])
+    m = float(state.counts[i, j, metric])
     if m == 0.0:
         return -np.inf
     bets = constants.betting[metric]
@@ -425,7 +428,7 @@ def judge_pair(state: BlockState, constants: BlockConstants, i: int, j: int) -> 
             behind = evidence_above(state, constants, a, b, metric, BEHIND)
             state.beats[b, a] = min(state.beats[b, a], level)
             state.escapes[a, b] = max(state.escapes[a, b], behind + state.log_metrics[a, b, metric])
-            known, needed = state.shown[b, a, metric], constants.to_tell[i, j]
+            known, needed = state.shown[b, a, metric], constants.to_tell[i, j, metric]
             if behind >= needed and known < 1:
                 known = 1
             if level >= needed and known < 3:
@@ -614,8 +617,10 @@ def update(
         return  # only a state that somebody made up leads here
     varies = False  # an exact number, for the first time
     for metric in range(outcome.shape[0]):
+        if not observed[metric]:
+            continue
         state.outcomes[block, arm, metric] = outcome[metric]
-        if state.pulls[arm] == 0:
+        if state.fixed[arm, metric] != state.fixed[arm, metric]:
             state.fixed[arm, metric] = outcome[metric]
         elif state.fixed[arm, metric] != outcome[metric]:
             varies = varies or (constants.exact[metric] and math.isfinite(state.fixed[arm, metric]))
@@ -636,9 +641,7 @@ def update(
         if j == arm or not in_question(state, j) or not in_question(state, arm):
             continue
         i, other = (arm, j) if arm < j else (j, arm)
-        known = state.counts[i, other]
-        compare(state, constants, i, other)
-        if state.counts[i, other] > known or state.pulls[arm] == constants.n_blocks:
+        if compare(state, constants, i, other) or state.pulls[arm] == constants.n_blocks:
             judge_pair(state, constants, i, other)
             note_change(state, j, arm)
     look(state, arm)
@@ -810,7 +813,7 @@ def beside(state: BlockState, constants: BlockConstants, k: int, j: int, metric:
     if constants.betting[metric] >= 0 or not is_evidence(state, constants, k, j, metric):
         return of_j + difference, np.inf
     worth = worth_of(m, constants.n_list)
-    needed = constants.to_tell[k, j]
+    needed = constants.to_tell[k, j, metric]
     return of_j + difference, paired_radius(needed, m, squares, worth, constants.rhos, constants.log_rhos)
 
 
@@ -822,8 +825,8 @@ def radii_of_bets(state: BlockState, constants: BlockConstants, radii: FloatArra
         for k in range(state.pulls.shape[0]):
             if constants.betting[metric] >= 0 and k != j and radii[k, metric] == np.inf and state.pulls[k] > 0:
                 lead = estimates[k, metric] - estimates[j, metric]
-                low = least_lead(state, constants, k, j, metric, constants.to_tell[k, j])
-                high = -least_lead(state, constants, j, k, metric, constants.to_tell[k, j])
+                low = least_lead(state, constants, k, j, metric, constants.to_tell[k, j, metric])
+                high = -least_lead(state, constants, j, k, metric, constants.to_tell[k, j, metric])
                 radii[k, metric] = max(lead - low, high - lead, 0.0)
 
 
@@ -890,7 +893,7 @@ def bounds_apart(state: BlockState, constants: BlockConstants) -> FloatArray:
         for j in range(K):
             if j != k and in_question(state, k) and in_question(state, j):
                 for metric in range(L):
-                    apart[k, j, metric] = least_lead(state, constants, j, k, metric, constants.to_tell[k, j])
+                    apart[k, j, metric] = least_lead(state, constants, j, k, metric, constants.to_tell[k, j, metric])
     return apart
 
 
@@ -899,11 +902,9 @@ def compared(state: BlockState, constants: BlockConstants, k: int, j: int) -> tu
     L = len(constants.eps)
     lead, low, high = np.full(L, np.nan), np.full(L, -np.inf), np.full(L, np.inf)
     both: FloatArray = state.outcomes[:, j] - state.outcomes[:, k]
-    both = both[~np.isnan(both).any(axis=1)]
-    if not len(both) or not state.ready[0]:
-        return lead, low, high
-    lead[:] = both.mean(axis=0)
-    for metric in range(L):
+    there = ~np.isnan(both)
+    for metric in np.flatnonzero(there.any(axis=0) & bool(state.ready[0])):
+        lead[metric] = both[there[:, metric], metric].mean()
         to_beat = float(state.thresholds[k] - state.log_against[k, j])
         to_escape = float(needed_to_escape(state, k, j) - state.log_metrics[k, j, metric])
         low[metric] = least_lead(state, constants, j, k, metric, to_beat)
@@ -942,6 +943,6 @@ KERNELS = Kernels(
         "limit": "count",
     },
     intervals=True,
-    accepts=Accepts(pending=True, unasked=True),
+    accepts=Accepts(pending=True, unasked=True, missing=True),
     blocks=True,
 )
