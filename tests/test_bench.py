@@ -589,7 +589,7 @@ def test_a_failing_option_is_dropped_and_says_why(folder: Path) -> None:
 FLAKY = """
 n=$(cat $1.count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > $1.count
 test $((n % $2)) = 1 && exit 7
-echo $(($3 * 100 + n * 7 % 13))
+echo $(($3 * 100 + n * $3 % 13))
 """
 
 
