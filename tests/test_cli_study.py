@@ -702,7 +702,7 @@ def test_usage_errors_are_one_clear_line(arguments: list[str], message: str, fol
 
 def test_a_newer_database(folder: Path) -> None:
     ok(*NEW)
-    assert ok("db", "upgrade") == "paretoscout.db: schema 3, up to date\n"
+    assert ok("db", "upgrade") == "paretoscout.db: schema 4, up to date\n"
     with sqlite3.connect(folder / "paretoscout.db") as connection:
         connection.execute("UPDATE paretoscout SET schema_version = 99")
     connection.close()
@@ -729,7 +729,7 @@ def test_a_trial_that_was_forgotten_is_pointed_out(tmp_path: Path) -> None:
     lines = "".join(f"{trial} ms=1.{trial}\n" for trial in others)
     run("tell", "-", *where, given=lines)
     said = run("ask", *where)
-    assert f"11 outcomes wait for trial {first} (a)" in said.stderr
+    assert f"11 outcomes wait for trial {first} (option a, asked " in said.stderr
     assert f"paretoscout tell {first} --failed interrupted" in said.stderr
     assert "11 outcomes wait for trial" in run("status", *where).stdout
     run("tell", first, "--failed", "interrupted", *where)

@@ -78,7 +78,7 @@ def test_a_study_waits_for_a_slow_trial_and_says_so(how: dict[str, Any], nth: in
     asked = study.counts()["asked"]
     assert asked < 200
     waiting = study.counts()["waiting"]
-    assert f"{waiting} outcomes wait for trial {slow.number} ('{slow.arm}', asked" in why
+    assert f"{waiting} outcomes wait for trial {slow.number} (option {slow.arm}, asked" in why
     assert "ago by w1)" in why
     with pytest.raises(NothingToAsk):
         study.ask(8)
@@ -125,7 +125,7 @@ def test_in_rounds_the_next_ones_wait() -> None:
         except NothingToAsk as problem:
             why = str(problem)
             break
-    assert "outcomes wait for trial 0 ('a'" in why
+    assert "outcomes wait for trial 0 (option a" in why
     assert not study.done
     assert set(study.verdicts().verdicts) == {"undecided"}, "all rounds wait for the first one"
     assert len(study.ask_round(["a", "b"])) == 2, "who names the options is given them"

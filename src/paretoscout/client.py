@@ -32,9 +32,10 @@ from .errors import (
 )
 from .statement import NUMBER, Metric
 from .study.heard import Heard
-from .study.loop import Measure, run
+from .study.loop import Measure, Notice, run
 from .study.rows import Below
-from .study.standing import Trial
+from .study.standing import OpenTrial, Trial, Voided, Waits
+from .study.workers import STOPPED, this_process
 
 #: A request that gets no answer is sent again for so many seconds, after pauses that get longer.
 PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 120.0, 0.1, 5.0
@@ -193,6 +194,7 @@ class RemoteSpec:
 
     columns: tuple[str, ...]
     walk: bool
+    rounds: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,11 @@ class RemoteStanding:
     def front(self) -> tuple[str, ...]:
         """The options of the front."""
         return tuple(self.known["front"])
+
+    @property
+    def waits(self) -> tuple[Waits, ...]:
+        """Which pending trials outcomes wait for, the one that holds back most of them first."""
+        return tuple(Waits(each["outcomes"], _open_trial(each)) for each in self.known["waits_for"])
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -242,7 +249,7 @@ class RemoteStudy:
     def __init__(self, server: Server, name: str) -> None:
         self.server, self.name = server, name
         made = server.call("GET", f"/v1/studies/{quote(name, safe='')}")
-        self.spec = RemoteSpec(tuple(made["columns"]), bool(made["blocks"]))
+        self.spec = RemoteSpec(tuple(made["columns"]), bool(made["blocks"]), made["blocks"] == 0)
 
     def __repr__(self) -> str:
         return f"<RemoteStudy {self.name!r} on {self.server.url}>"
@@ -251,16 +258,49 @@ class RemoteStudy:
         return self.server.call(method, f"/v1/studies/{quote(self.name, safe='')}/{what}", body, params or None)
 
     @overload
-    def ask(self, n: None = None, arm: str | None = None) -> Trial: ...
+    def ask(self, n: None = None, arm: str | None = None, run: str = "") -> Trial: ...
 
     @overload
-    def ask(self, n: int, arm: str | None = None) -> list[Trial]: ...
+    def ask(self, n: int, arm: str | None = None, run: str = "") -> list[Trial]: ...
 
-    def ask(self, n: int | None = None, arm: str | None = None) -> Trial | list[Trial]:
-        """Return the next trial, or a list of up to n of them to be measured at the same time."""
-        said = self._call("POST", "ask", {"count": 1 if n is None else n, "option": arm})
-        trials = [Trial(each["trial"], each["option"], block=each["block"]) for each in said["trials"]]
+    def ask(self, n: int | None = None, arm: str | None = None, run: str = "") -> Trial | list[Trial]:
+        """Return the next trial, or a list of up to n of them to be measured at the same time, see `Study.ask`."""
+        trials = self._asked({"count": 1 if n is None else n, "option": arm}, run)
         return trials[0] if n is None else trials
+
+    def ask_round(self, arms: Sequence[str] | None = None, run: str = "") -> list[Trial]:
+        """Begin a round, see `Study.ask_round`."""
+        return self._asked({"round": "all" if arms is None else list(arms)}, run)
+
+    def _asked(self, body: dict[str, Any], run: str) -> list[Trial]:
+        said = self._call("POST", "ask", body | ({"run": run} if run else {}))
+        return [Trial(each["trial"], each["option"], block=each["block"]) for each in said["trials"]]
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether options are measured and compared in rounds."""
+        return self.spec.rounds
+
+    def heartbeat(self, run: str = "") -> None:
+        """Say that this worker is alive, see `Study.heartbeat`."""
+        self._call("POST", "heartbeat", {"run": run, "process": _process()})
+
+    def sign_off(self, run: str = "") -> None:
+        """Say that this worker stops, see `Study.sign_off`."""
+        self._call("POST", "heartbeat", {"run": run, "over": True})
+
+    def resume(self, run: str, leave_asked: bool = False, older: float = 0.0) -> tuple[Voided, ...]:
+        """Send a heartbeat, and void trials that nobody measures any more, see `Study.resume`."""
+        what = {"leave_asked": leave_asked, "older": older}
+        said = self._call("POST", "heartbeat", {"run": run, "process": _process(), "resume": what})
+        return tuple(Voided(_open_trial(each), each["why"]) for each in said["voided"])
+
+    def void(self, trial: Trial | int, why: str = STOPPED, reason: str = "") -> None:
+        """Say that nobody measures a trial any more, see `Study.void`."""
+        self._call("DELETE", f"leases/{_number(trial)}", reason=str(reason)[:500], why=why)
+
+    def listen_again(self) -> None:
+        """Do nothing: the server knows when it could not be reached."""
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any], *, note: str = "", tags: Sequence[str] = ()) -> None:
         """Take in the outcome of a trial, see `Study.tell`."""
@@ -285,9 +325,12 @@ class RemoteStudy:
         callback: Callable[..., None] | None = None,
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         engine: str = "threads",
+        leave_asked: bool = False,
+        notice: Notice | None = None,
     ) -> RemoteStanding:
         """Ask, measure and tell until every arm has its verdict; see `Study.run`."""
         how: dict[str, Any] = {"workers": workers, "trials": trials, "timeout": timeout, "engine": engine}
+        how |= {"leave_asked": leave_asked, "notice": notice}
         return run(self, measure, callback=callback, catch=catch, **how)  # type: ignore[arg-type, return-value]
 
     def standing(self, at: int | None = None) -> RemoteStanding:
@@ -350,6 +393,23 @@ class RemoteStudy:
 
 def _number(trial: Trial | int) -> int:
     return trial.number if isinstance(trial, Trial) else checks.whole("trial", trial, least=0)
+
+
+def _open_trial(each: Mapping[str, Any]) -> OpenTrial:
+    """Return a pending trial, as the server describes it."""
+    return OpenTrial(
+        each["trial"],
+        each["option"],
+        each["asked_at"],
+        each.get("overdue", False),
+        each["by"] or "",
+        block=each.get("block"),
+    )
+
+
+def _process() -> dict[str, Any]:
+    """Return the present process, so that a server on the same machine sees when it has ended."""
+    return this_process()._asdict()
 
 
 def _observation(trial: Trial | int, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ..kernels.arrays import BoolArray, FloatArray
 from ..practical import wrong_ones
 from ..statement import Metric
 from ..study import Study, Trial, analyze
+from ..study.workers import DEAD_AFTER
 from ..verdicts import VerdictTable
 
 #: What is told of the noise: its scale, nothing (it is normal), or the bounds of outcomes, 0 and 1.
@@ -407,6 +408,98 @@ def worked(options: Options, crew: Crew, number: int, delta: float) -> Played:
     return Played(options.wrong(study.verdicts()), study.done, asked)
 
 
+# Workers that die
+
+
+@dataclass(frozen=True)
+class Mortal:
+    """Workers of which some die, or are suspended and come back. The outcome of a measurement is how long it takes.
+
+    dies: "at random": at times that have nothing to do with outcomes; "of bad outcomes": whenever an outcome is bad,
+    which the promise leaves out. suspended: it does not die, but says nothing for so long that it is taken for dead,
+    and then tells.
+    """
+
+    workers: int
+    fast: str = "good"  # which outcomes come fast: good or bad ones
+    dies: str = "at random"
+    suspended: bool = False
+    every: float = 60.0  # seconds between two deaths of a worker, on average
+    blocks: Any = None
+
+    def course(self, options: Options, arm: int, rng: np.random.Generator) -> tuple[dict[str, float], float, float]:
+        """One measurement: its outcome, how long it takes, and when its worker dies."""
+        drawn = options.draw(arm, rng)
+        seconds = max(0.1, SLOW + (-3.0 if self.fast == "good" else 3.0) * float(drawn[0]))
+        death = float(rng.exponential(self.every))
+        if self.dies == "of bad outcomes":
+            death = 0.5 * seconds if drawn[0] < -0.5 else math.inf
+        return options.told_as(options.values(arm, drawn)), seconds, death
+
+
+@dataclass(order=True)
+class _Work:
+    """What a worker is at. ready: when it tells the first of its trials; or dies, if it is `dead`."""
+
+    ready: float
+    first: int
+    run: str = field(compare=False)
+    trials: list[Trial] = field(compare=False)
+    told: dict[str, float] = field(compare=False, default_factory=dict)
+    dead: bool = field(compare=False, default=False)
+    silent: bool = field(compare=False, default=False)
+
+
+def died(options: Options, crew: Mortal, number: int, delta: float) -> Played:
+    """Workers that ask as runs do, and die. A new one comes for each of them, and others notice after a minute."""
+    rng, clock, asked, born = stream(number), Clock(), 0, 0
+    how = {} if crew.blocks is None else {"blocks": crew.blocks}
+    how |= {"target": "population"} if isinstance(crew.blocks, list) else {}
+    study = options.study(number, delta, clock=clock, **how)
+    wrong: set[str] = set()
+    busy: list[_Work] = []
+
+    def begin(work: _Work) -> None:
+        """Let a worker begin with the first of its trials."""
+        trial = work.trials[0]
+        work.told, seconds, death = crew.course(options, _arm(trial), rng)
+        work.first, work.dead = trial.number, death <= seconds and not crew.suspended
+        work.silent = death <= seconds and crew.suspended
+        work.ready = clock.now + min(death, seconds) + (3.0 * DEAD_AFTER if work.silent else 0.0)
+        heapq.heappush(busy, work)
+
+    while not (study.done or study.stuck) and asked < MOST_SAMPLES:
+        while len(busy) < crew.workers:
+            born += 1
+            study.resume(run := f"run {born}")
+            try:
+                trials = study.ask_round(run=run) if study.in_rounds else [study.ask(run=run)]
+            except NotSupported:
+                study.sign_off(run)
+                break
+            asked += len(trials)
+            begin(_Work(0.0, 0, run, trials))
+        then = busy[0].ready if busy else math.inf
+        step = min(then - clock.now, DEAD_AFTER / 4)
+        clock.now += step
+        for work in busy:
+            if not (work.dead or work.silent):
+                study.heartbeat(work.run)
+        if clock.now < then:
+            continue
+        work = heapq.heappop(busy)
+        if work.dead:
+            continue
+        study.tell(work.first, work.told)
+        wrong.update(options.wrong(study.verdicts()))
+        del work.trials[0]
+        if work.trials:
+            begin(work)
+        else:
+            study.sign_off(work.run)
+    return Played(tuple(sorted(wrong)), study.done, asked)
+
+
 # Guards
 
 
@@ -629,6 +722,21 @@ def worker_cases() -> Iterator[DoorCase]:
             yield DoorCase(f"gap 1.02 eps, {SIGMA}, {differ(False)}, {_crew(64, 'bad')}", play, algorithm=name)
 
 
+def death_cases() -> Iterator[DoorCase]:
+    """Workers that die, and outcomes that are durations."""
+    blocks = {"samples": None, "blocks": [f"block {k}" for k in range(400)], "rounds": "rounds"}
+    for what, on in blocks.items():
+        for make, gap in ((identical, "A/A"), (just_beyond, "gap 1.02 eps")):
+            for uneven, fast in ((True, "good"), (False, "bad")):
+                head = f"{gap}, {what}, {NOTHING}, {differ(uneven)}, 4 workers, {fast} ones fast"
+                options = make(NOTHING, uneven)
+                short = what == "samples" and uneven and gap == "A/A"
+                play = partial(died, options, Mortal(4, fast, blocks=on))
+                yield DoorCase(f"{head}, they die at random", play, short=short)
+                play = partial(died, options, Mortal(4, fast, suspended=True, blocks=on))
+                yield DoorCase(f"{head}, they are suspended and come back", play)
+
+
 def guard_cases() -> Iterator[DoorCase]:
     """Limits that options must keep."""
     for told, uneven in ((SIGMA, False), (NOTHING, True)):
@@ -730,6 +838,7 @@ def context_cases() -> Iterator[DoorCase]:
 #: By the name that `--family` takes; the most dangerous first.
 DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "workers": worker_cases,
+    "deaths": death_cases,
     "analyze": analyze_cases,
     "arms": arm_cases,
     "bench": bench_cases,

@@ -39,6 +39,7 @@ class Exit(IntEnum):
     NOTHING_LEFT = 5, "nothing left to ask: every option has its verdict"
     FAILED = 6, "a promise was broken, or a reproduction failed"
     INTERRUPTED = 130, "interrupted, by Ctrl-C or because you said no"
+    TERMINATED = 143, "ended by SIGTERM"
 
 
 def agreed(question: str) -> None:

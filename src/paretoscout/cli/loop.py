@@ -5,23 +5,31 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidInput
 from ..shown import counted, line, rough_span
 from .conventions import Exit, seconds
-from .options import alone, load, study_options
+from .options import alone, held_up, load, study_options
 from .progress import LONGEST_PAUSE, ProgressLines
 from .study import outcome_of
 
+if TYPE_CHECKING:
+    from ..study import Voided, Waits
+
 #: What may stand in a command: the name of the option, and of the block.
 PLACE, BLOCK = "{arm}", "{block}"
+#: After SIGTERM a server that does not answer is waited for this long.
+HURRY_SECONDS = 5.0
 #: What looks like a placeholder; braces that are doubled are braces.
 PLACES = re.compile(r"(?<![{$])\{(\w+)\}(?!\})")
 FILLED = re.compile(r"\{(\{\w+\})\}|\{(arm|block)\}")
@@ -40,6 +48,11 @@ class MeasurementFailed(InvalidInput):
     "--keep-going", is_flag=True, help="A measurement that fails is made again later. [default: it ends the run]"
 )
 @click.option(
+    "--leave-asked",
+    is_flag=True,
+    help="Wait for trials that were asked by hand. [default: measure them again, if no other worker is alive]",
+)
+@click.option(
     "--server",
     metavar="URL",
     envvar="PARETOSCOUT_SERVER_URL",
@@ -53,6 +66,7 @@ def run(
     trials: int | None,
     timeout: str | None,
     keep_going: bool,
+    leave_asked: bool,
     server: str | None,
     storage: str,
     name: str,
@@ -67,9 +81,11 @@ def run(
 
     The last line that COMMAND prints is the outcome: METRIC=VALUE for each metric, or a JSON object. No shell reads the
     command; the name of the option is also in the variable PARETOSCOUT_ARM; {{x}} stands for {x}. Ctrl-C loses nothing:
-    what was told is kept, and the same command goes on.
+    what was told is kept, and the same command goes on. What a run that died left is measured again first, and so are
+    trials that somebody asked for by hand, if no other worker is alive; the first line names them.
 
-    Exit code 0: every option has its verdict; 3: some have none; 2: a measurement failed.
+    Exit code 0: every option has its verdict; 3: some have none; 2: a measurement failed; 143: ended by SIGTERM, which
+    loses nothing either.
     """  # noqa: D301 - click wants the character itself
     from . import show
 
@@ -78,17 +94,23 @@ def run(
         "trials": trials,
         "timeout": None if timeout is None else seconds("--timeout", timeout),
         "catch": MeasurementFailed if keep_going else (),
+        "leave_asked": leave_asked,
     }
+    commands = Commands()
     if server is not None:
-        _run_for(server, name, command, how)
+        _run_for(server, name, command, commands, how)
         return
     study = load(storage, name)
     words = _words(command, (PLACE, BLOCK) if study.spec.walk else (PLACE,))
     if (lonely := alone(study)) is not None:
         raise InvalidInput(lonely)
-    standing = study.run(
-        lambda arm, block=None: measured(words, arm, block), callback=ProgressLines(study.verdicts), **how
-    )
+    with commands.until_sigterm():
+        standing = study.run(
+            lambda arm, block=None: measured(words, arm, block, commands),
+            callback=ProgressLines(study.verdicts, ahead=lambda: held_up(study.standing(), study.log.clock())),
+            notice=lambda what: _say(what, study.log.clock()),
+            **how,
+        )
     screen = show.console()
     screen.print(show.verdict_table(standing.table, hint="paretoscout status --all shows them"))
     ahead = study.remaining() if not standing.done and standing.table.counts.all() else None
@@ -96,12 +118,13 @@ def run(
     sys.exit(0 if standing.done else Exit.UNDECIDED)
 
 
-def _run_for(server: str, name: str, command: str, how: dict[str, Any]) -> None:
+def _run_for(server: str, name: str, command: str, commands: Commands, how: dict[str, Any]) -> None:
     """Measure for a study on a server."""
     from ..client import connect
     from ..simulation.progress import Due, say
 
-    study = connect(server).study(name)
+    there = connect(server)
+    study = there.study(name)
     words = _words(command, (PLACE, BLOCK) if study.spec.walk else (PLACE,))
     due, told = Due(time.monotonic, LONGEST_PAUSE), 0
 
@@ -109,12 +132,115 @@ def _run_for(server: str, name: str, command: str, how: dict[str, Any]) -> None:
         nonlocal told
         told += 1
         if due():
-            say(f"{rough_span(due.clock() - due.began)}: {counted(told, 'measurement')} told to {server}")
+            waits = held_up(study.standing(), time.time())
+            said = f"{counted(told, 'measurement')} told to {server}{', ' if waits else ''}{waits}"
+            say(f"{rough_span(due.clock() - due.began)}: {said}")
 
-    standing = study.run(lambda arm, block=None: measured(words, arm, block), callback=callback, **how)
+    def hurry() -> None:
+        there.patience = min(there.patience, HURRY_SECONDS)
+
+    with commands.until_sigterm(hurry):
+        standing = study.run(
+            lambda arm, block=None: measured(words, arm, block, commands),
+            callback=callback,
+            notice=lambda what: _say(what, time.time()),
+            **how,
+        )
     click.echo(line(f"{counted(told, 'measurement')} told to {server}"), err=True)
     click.echo(line(study.says()))
     sys.exit(0 if standing.done else Exit.UNDECIDED)
+
+
+#: Why trials are measured again.
+AGAIN = {
+    "dead": "{n}, because {their} worker is dead",
+    "asked": "{n} that {were} asked by hand, because no other worker is alive (--leave-asked waits for {them})",
+}
+#: Trials that are named in a line.
+MOST_NAMED = 5
+
+
+def _say(what: Sequence[Voided | Waits], now: float) -> None:
+    """Say which trials are measured again, or what holds the run up."""
+    from ..simulation.progress import say
+    from ..study import Voided, Waits
+
+    for why, text in AGAIN.items():
+        found = [each.trial for each in what if isinstance(each, Voided) and each.why == why]
+        if not found:
+            continue
+        one = len(found) == 1
+        which = ", ".join(
+            f"{trial.number} ({trial.arm}, asked {rough_span(max(0.0, now - trial.asked_at))} ago"
+            f"{f' by {trial.by}' if trial.by else ''})"
+            for trial in found[:MOST_NAMED]
+        )
+        words = {
+            "n": counted(len(found), "trial"),
+            "were": "was" if one else "were",
+            "them": "it" if one else "them",
+            "their": "its" if one else "their",
+        }
+        more = ", ..." if len(found) > MOST_NAMED else ""
+        say(f"measures again {text.format(**words)}: {which}{more}")
+    for each in what:
+        if isinstance(each, Waits):
+            say(each.said(now))
+
+
+class Commands:
+    """The commands that are running: they end when SIGTERM ends this process."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._starting = threading.Lock()  # held while a command is started, but is not in the set yet
+        self._ended = False
+
+    def run(self, argv: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        pipe = subprocess.PIPE
+        with self._starting:
+            if self._ended:
+                raise MeasurementFailed("ended by SIGTERM")
+            process = subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environment)
+            self._running.add(process)
+        with process:
+            try:
+                out, err = process.communicate()
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                self._running.discard(process)
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+    @contextmanager
+    def until_sigterm(self, hurry: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """Let SIGTERM end what is running, and then this process, when its trials are void. hurry: is called first."""
+        from ..study.loop import Terminated
+
+        def end() -> None:
+            click.echo("ended by SIGTERM: what was under way is measured again by the next run", err=True)
+            sys.stdout.flush()
+            os._exit(Exit.TERMINATED)  # without waiting for commands that do not end
+
+        def terminated(*_: object) -> None:
+            signal.signal(signal.SIGTERM, lambda *_: None)  # SIG_IGN would be inherited by commands
+            hurry()
+            with self._starting:
+                self._ended = True
+                for process in tuple(self._running):
+                    process.terminate()
+            raise Terminated(end)
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGTERM, terminated)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _words(command: str, places: Sequence[str]) -> list[str]:
@@ -134,12 +260,12 @@ def _words(command: str, places: Sequence[str]) -> list[str]:
     return words
 
 
-def measured(words: list[str], arm: str, block: str | None = None) -> dict[str, Any]:
+def measured(words: list[str], arm: str, block: str | None, commands: Commands) -> dict[str, Any]:
     """Return the outcome of one measurement."""
     argv = [_filled(word, arm, block) for word in words]
     about = {"PARETOSCOUT_ARM": arm, **({} if block is None else {"PARETOSCOUT_BLOCK": block})}
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, **about})
+        done = commands.run(argv, {**os.environ, **about})
     except OSError as problem:
         raise MeasurementFailed(f"{argv[0]!r} cannot be run: {problem.strerror}") from None
     said = done.stderr.strip()[-300:]

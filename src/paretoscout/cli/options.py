@@ -14,6 +14,7 @@ from . import values
 from .conventions import STORAGE
 
 if TYPE_CHECKING:
+    from ..client import RemoteStanding
     from ..statement import Metric
     from ..study import Standing, Study
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 NAME = "study"
 #: So many outcomes, and so many for each open trial, wait where workers are at work; more where one was forgotten.
 MANY_WAIT, MANY_WAIT_FOR_EACH = 10, 3
+#: Trials that outcomes wait for are named up to this number.
+MOST_SHOWN = 3
 F = TypeVar("F", bound=Callable[..., Any])
 JSON_HELP = "Print as JSON instead."
 
@@ -256,14 +259,22 @@ def found(storage: str, name: str | None = None) -> str:
     return storage
 
 
-def waiting(study: Study) -> str | None:
-    """Say that many outcomes wait for a trial which was perhaps forgotten, and what to do about it."""
-    held, open_ = study.counts()["waiting"], study.open
-    if held < MANY_WAIT or held <= MANY_WAIT_FOR_EACH * len(open_):
+def held_up(standing: Standing | RemoteStanding, now: float) -> str:
+    """Say which trials outcomes wait for; an empty string if none wait. now: by the clock of the storage."""
+    said = [each.said(now) for each in standing.waits]
+    return "; ".join([*said[:MOST_SHOWN], *(["..."] if len(said) > MOST_SHOWN else [])])
+
+
+def waiting(study: Study, standing: Standing | None = None) -> str | None:
+    """Say which trials outcomes wait for, and what to do about one that was perhaps forgotten."""
+    standing = standing or study.standing()
+    if not standing.waits:
         return None
-    oldest = open_[0]
+    said = held_up(standing, study.log.clock())
+    first, total = standing.waits[0].trial.number, sum(each.outcomes for each in standing.waits)
+    if total < MANY_WAIT or total <= MANY_WAIT_FOR_EACH * len(standing.open):
+        return said
     return (
-        f"{held:,} outcomes wait for trial {oldest.number} ({oldest.arm}), which was asked before them, and so do "
-        f"verdicts that hang on it: tell it, or say that it failed "
-        f"(paretoscout tell {oldest.number} --failed interrupted)"
+        f"{said}. If nobody measures it, paretoscout run measures it again; or tell it, or say that it failed "
+        f"(paretoscout tell {first} --failed interrupted)"
     )

@@ -162,11 +162,11 @@ def _picture(study: Study, standing: Standing, ahead: Remaining | None, everythi
         notes.append(show.plain(f"open trials: {shown}{more}"))
     counts = standing.counts
     if counts["waiting"]:
-        usual = f"{counted(counts['waiting'], 'outcome')} wait for trials that were asked before them"
-        notes.append(show.plain(waiting(study) or usual))
+        usual = f"{counted(counts['waiting'], 'outcome waits', 'outcomes wait')} for trials that were asked before"
+        notes.append(show.plain(waiting(study, standing) or usual))
     if counts["late"]:
         notes.append(
-            show.plain(f"{counted(counts['late'], 'outcome')} came too late, or failed before: kept, but no evidence")
+            show.plain(f"{counted(counts['late'], 'outcome')} came when the trial was void: kept, but no evidence")
         )
     gone = standing.withdrawn if everything else standing.withdrawn[:MOST_WITHDRAWN]
     notes += [show.plain(f"withdrawn: {each.option} ({each.reason})") for each in gone]

@@ -345,11 +345,19 @@ def tell(trial: str, outcome: tuple[str, ...], failed: str | None, as_json: bool
         where = f"outcome of trial {trial}"
         given = sys.stdin.read() if outcome == ("-",) else outcome
         study.tell(_trial(trial), outcome_of(given, where))
+        _say_late(study, [_trial(trial)])
     if as_json:
         standing = study.standing()
         click.echo(json.dumps({"done": standing.done, **standing.counts}))
     elif sys.stderr.isatty():
         click.echo(study.verdicts().tally(), err=True)
+
+
+def _say_late(study: Study, trials: Sequence[int]) -> None:
+    """Say of which trials outcomes are no evidence, because they were void."""
+    for number, why in study.why_void(trials).items():
+        said = f"trial {number} was void before this outcome came ({why}): it is kept, but is no evidence"
+        click.echo(line(said), err=True)
 
 
 def _trial(text: Any) -> int:
@@ -417,6 +425,7 @@ def _tell_lines(study: Study, lines: Sequence[str]) -> None:
         raise InvalidInput("tell - must get lines TRIAL METRIC=VALUE ..., got none")
     if told:
         study.tell_many(told)
+        _say_late(study, [trial for trial, _ in told])
     for trial, reason in failed.items():
         study.fail(trial, reason)
 

@@ -283,7 +283,7 @@ def _notes(view: View) -> dict[str, list[str]]:
             f"{counted(counts['waiting'], 'outcome waits', 'outcomes wait')} for trials that were asked before."
         )
     if counts["late"]:
-        remarks.append(f"{counted(counts['late'], 'outcome')} came too late, or failed before: kept, but no evidence.")
+        remarks.append(f"{counted(counts['late'], 'outcome')} came when the trial was void: kept, but no evidence.")
     if counts["lapsed"]:
         remarks.append(f"{counted(counts['lapsed'], 'trial')} failed, or took too long, and did not count.")
     if view.standing.unguarded:

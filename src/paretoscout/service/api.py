@@ -15,10 +15,11 @@ from fastapi.security import HTTPBearer
 from ..answer import sentence
 from ..errors import InvalidInput, ParetoscoutError, UnknownName
 from ..storage import Event
-from ..study import Below, Study, StudySpec
+from ..study import Below, Study, StudySpec, Voided
 from ..study.described import settings_of
 from ..study.exported import csv_lines, json_lines
 from ..study.study import remark
+from ..study.workers import UNKNOWN, Process
 from . import bodies, problems
 from .access import Who
 from .bodies import LIMITS
@@ -345,11 +346,45 @@ def ask(service: Called, who: Teller, key: Keyed, name: StudyName, body: bodies.
 
     def act(study: Study) -> None:
         if body.round is not None:
-            study.ask_round(None if body.round == "all" else body.round)
+            study.ask_round(None if body.round == "all" else body.round, body.run)
         else:
-            study.ask(body.count, body.option)
+            study.ask(body.count, body.option, body.run)
 
     return answered(*service.studies.do(name, who, key, act, _trials))
+
+
+@router.post("/studies/{name}/heartbeat", summary="Say that a worker is alive")
+def heartbeat(service: Called, who: Teller, name: StudyName, body: bodies.HeartbeatBody) -> bodies.HeardOfOut:
+    """Say that the worker (`X-Worker`) is alive. It is no event of the study.
+
+    A worker that said so and then says nothing for 60 seconds is dead: its pending trials are void as soon as somebody
+    asks, and are asked again. With `resume` they are void at once.
+    """
+    process = Process(**body.process.model_dump()) if body.process is not None else UNKNOWN
+
+    def act(study: Study) -> tuple[Voided, ...]:
+        if body.over:
+            study.sign_off(body.run)
+        elif body.resume is not None:
+            return study.resume(body.run, body.resume.leave_asked, body.resume.older)
+        else:
+            study.heartbeat(body.run)
+        return ()
+
+    return bodies.HeardOfOut(
+        voided=[
+            bodies.VoidedOut(
+                trial=each.trial.number,
+                option=each.trial.arm,
+                block=each.trial.block,
+                asked_at=each.trial.asked_at,
+                overdue=each.trial.overdue,
+                by=each.trial.by or None,
+                why=each.why,
+            )
+            for each in service.studies.hear(name, who, process, act)
+        ]
+    )
 
 
 def _trials(study: Study, events: list[Event]) -> str | None:
@@ -429,7 +464,8 @@ def _told(study: Study, events: list[Event]) -> str:
     new = sum(
         1 if event.kind == "tell" else len(event.body["arms"]) for event in events if event.kind in ("tell", "data")
     )
-    return json.dumps({"new": new, "event": events[-1].number if events else -1})
+    void = study.why_void(event.trial or 0 for event in events if event.kind == "tell")
+    return json.dumps({"new": new, "event": events[-1].number if events else -1, "void": len(void)})
 
 
 def _done(study: Study, events: list[Event]) -> str:
@@ -468,9 +504,19 @@ def give_back(
     trial: Annotated[int, Path(ge=0, lt=2**63)],
     reason: Annotated[str, Query(max_length=LIMITS.text)] = "",
     cut: Annotated[bool, Query(description="in rounds: it was the round that was cut short")] = False,
+    why: Annotated[
+        Literal["failed", "stopped", "dead"],
+        Query(description="whether the measurement failed; or its run was stopped, or its worker died, by chance"),
+    ] = "failed",
 ) -> Response:
     """Give a trial back: it costs no data, and is asked again."""
-    act: Callable[[Study], None] = lambda study: study.fail(trial, reason, cut)  # noqa: E731
+
+    def act(study: Study) -> None:
+        if why == "failed":
+            study.fail(trial, reason, cut)
+        else:
+            study.void(trial, why, reason)
+
     return answered(*service.studies.do(name, who, key, act, _done))
 
 

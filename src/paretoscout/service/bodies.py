@@ -115,6 +115,56 @@ class StudyBody(Closed):
     ] = None
 
 
+Run = Annotated[
+    str,
+    Field(max_length=100, pattern=r"^[!-~]*$", description="drawn by a worker that sends heartbeats with it; or none"),
+]
+
+
+class ProcessBody(Closed):
+    """A process. It is seen to have ended where the server runs on the same machine."""
+
+    host: Annotated[str, Field(max_length=200)] = ""
+    pid: Annotated[int | None, Field(ge=1, lt=2**31)] = None
+    started: Annotated[str, Field(max_length=100)] = ""
+
+
+class ResumeBody(Closed):
+    """Which trials a worker takes over: those of dead workers, and what was asked by hand if no other one is alive."""
+
+    leave_asked: Annotated[bool, Field(description="leave alone what was asked by hand")] = False
+    older: Annotated[Number, Field(ge=0, le=1e9, description="by hand: and more than this many seconds ago")] = 0.0
+
+
+class HeartbeatBody(Closed):
+    """A sign of life of a worker."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"run": "8f2c"}]})
+
+    run: Run = ""
+    process: ProcessBody | None = None
+    over: Annotated[bool, Field(description="the worker stops: its pending trials are void")] = False
+    resume: Annotated[ResumeBody | None, Field(description="void what nobody measures any more")] = None
+
+
+class VoidedOut(Closed):
+    """A trial that was voided: it is asked again."""
+
+    trial: int
+    option: str
+    block: str | None = None
+    asked_at: float
+    overdue: bool
+    by: str | None
+    why: Annotated[str, Field(description='"dead": its worker died; "asked": it was asked by hand')]
+
+
+class HeardOfOut(Closed):
+    """What became of a heartbeat."""
+
+    voided: list[VoidedOut]
+
+
 class AskBody(Closed):
     """How many trials are wanted, and of what."""
 
@@ -128,6 +178,7 @@ class AskBody(Closed):
         list[Name] | Literal["all"] | None,
         Field(description='in a study in rounds: a trial of each of these options, or of "all" that matter'),
     ] = None
+    run: Run = ""
 
 
 class TrialOut(Closed):
@@ -179,6 +230,7 @@ class ObservationsBody(Closed):
 class ToldOut(Closed):
     """What was taken in."""
 
+    void: Annotated[int, Field(description="of these: outcomes of void trials, which are kept but are no evidence")] = 0
     new: Annotated[int, Field(description="outcomes that were not known before")]
     event: Annotated[int, Field(description="number of the last event of it; -1: nothing was new")]
 
@@ -293,7 +345,7 @@ class LeasesOut(Closed):
 
 
 class HeardOut(Closed):
-    """What became of the trials of an option: asked = told + partly + unheard + failed + open."""
+    """What became of the trials of an option: asked = told + partly + unheard + failed + void + open."""
 
     option: str
     asked: int
@@ -301,6 +353,7 @@ class HeardOut(Closed):
     partly: Annotated[int, Field(description="given up, and only a part of the outcome was told")]
     unheard: Annotated[int, Field(description="given up, and nothing was told")]
     failed: Annotated[int, Field(description="somebody said so")]
+    void: Annotated[int, Field(description="its worker died, or its run was stopped, or a run took it over")]
     open: Annotated[int, Field(description="neither told nor void yet")]
     late: Annotated[int, Field(description="of those that are void: told afterwards, which is no evidence")]
     share: Annotated[float | None, Field(description="of which something was heard, of those that are not open")]

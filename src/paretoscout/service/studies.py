@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from ..storage import Event
 from ..storage.sql import SQLStorage
 from ..study import Study
 from ..study.log import Caller, Receipt
+from ..study.workers import UNKNOWN, Process
 from . import problems
 from .access import Access, Who
 from .problems import Refused
@@ -52,6 +54,7 @@ class OpenStudies:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}
+        self._began = time.monotonic()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -97,12 +100,28 @@ class OpenStudies:
             raise
         return said[0], False
 
+    @property
+    def _since(self) -> float:
+        """When this server was started: before that, workers could not be heard."""
+        return self.storage.now() - (time.monotonic() - self._began)
+
+    def hear(self, name: str, who: Who, process: Process, act: Callable[[Study], T]) -> T:
+        """Take in a heartbeat, and return what became of it."""
+
+        def once(each: _Open) -> T:
+            with self.acting(each.writer, who, process=process):
+                return act(each.writer)
+
+        return self._with(name, once)
+
     @contextmanager
-    def acting(self, study: Study, who: Who, receipt: Receipt | None = None) -> Iterator[None]:
+    def acting(
+        self, study: Study, who: Who, receipt: Receipt | None = None, process: Process = UNKNOWN
+    ) -> Iterator[None]:
         """Do something to a study on behalf of who calls."""
         self.access.workers.claim(who.worker, who.token)
         own = None if who.allows("write") else lambda by: self.access.may_tell(who, by)
-        with study.acting(Caller(who.worker, own, receipt, self._check_open)):
+        with study.acting(Caller(who.worker, own, receipt, self._check_open, process, self._since)):
             yield
 
     def _check_open(self, n: int) -> None:

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 from ..errors import Conflict, UnreadableFile
 
 #: Kinds of events. See `study/replica.py` for what each does.
-KINDS = ("ask", "tell", "fail", "expire", "give-up", "data", "arms", "note")
+KINDS = ("ask", "tell", "fail", "void", "expire", "give-up", "data", "arms", "note")
 
 
 #: For so many seconds an answer is kept, at least: a client that tries again for longer is out of luck.

@@ -11,6 +11,7 @@
 | `standing.py` | all that is known at one moment, as a value; its JSON is in `standing.schema.json` |
 | `details.py`, `history.py` | what a page shows besides; how the study came to where it is |
 | `loop.py` | measuring until all is decided |
+| `workers.py` | which process asked for a trial, and whether it is alive |
 | `forecast.py`, `explanation.py` | what is still needed, and why an option has its verdict |
 | `heard.py` | asked against told, by option |
 | `analysis.py`, `encoding.py` | verdicts from a finished table; columns as contexts |
@@ -24,7 +25,7 @@ from .heard import Heard
 from .loop import find_front
 from .rows import Below
 from .spec import Guard, StudySpec
-from .standing import Change, Pair, Standing, Trial, schema
+from .standing import Change, Pair, Standing, Trial, Voided, Waits, schema
 from .study import Study
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "Study",
     "StudySpec",
     "Trial",
+    "Voided",
+    "Waits",
     "analyze",
     "find_front",
     "schema",

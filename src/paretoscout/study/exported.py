@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 
 def csv_lines(study: Study) -> Iterator[str]:
-    """Yield the lines of a CSV file: trial (empty: imported), arm, block if there are blocks, metrics, time."""
+    """Yield the lines of a CSV file: trial (empty: imported), arm, block if there are blocks, metrics, time.
+
+    If there are outcomes that are no evidence because their trials were void, another column marks them.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     blocks = ["block"] if study.has_blocks else []
-    writer.writerow(["trial", "arm", *blocks, *map(cell, study.spec.columns), "at"])
+    late = study.late_trials()
+    writer.writerow(["trial", "arm", *blocks, *map(cell, study.spec.columns), "at", *(["late"] if late else [])])
     for trial, arm, block, row, at in study.measurements():
-        writer.writerow([trial, cell(arm), *([cell(block or "")] if blocks else []), *row, shown_time(at)])
+        marked = ["late" if trial in late else ""] if late else []
+        writer.writerow([trial, cell(arm), *([cell(block or "")] if blocks else []), *row, shown_time(at), *marked])
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -31,7 +36,7 @@ def csv_lines(study: Study) -> Iterator[str]:
 
 def json_lines(study: Study) -> Iterator[str]:
     """Yield the lines of a JSON file: a list of objects with the same."""
-    between = "[\n"
+    between, late = "[\n", study.late_trials()
     for trial, arm, block, row, at in study.measurements():
         told = {
             "trial": trial,
@@ -39,6 +44,7 @@ def json_lines(study: Study) -> Iterator[str]:
             **({} if block is None else {"block": block}),
             "values": dict(zip(study.spec.columns, row, strict=True)),
             "at": shown_time(at),
+            **({"late": True} if trial in late else {}),
         }
         yield between + json.dumps(told, allow_nan=False)
         between = ",\n"

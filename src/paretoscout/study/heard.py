@@ -7,14 +7,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..storage import Event
+from .workers import ASKED, DEAD, STOPPED
 
 #: Events of trials.
-KINDS = ("ask", "tell", "fail", "expire", "give-up")
+KINDS = ("ask", "tell", "fail", "void", "expire", "give-up")
+
+#: Why a trial is void, in words.
+VOID = {
+    DEAD: "its worker was dead",
+    ASKED: "it was asked by hand, and a run measured it again",
+    STOPPED: "its run was stopped",
+}
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What became of the trials of an option: asked = told + partly + unheard + failed + open.
+    """What became of the trials of an option: asked = told + partly + unheard + failed + void + open.
 
     Where silence is an outcome (`at_give_up`), trials that are unheard or told in part count with that.
     """
@@ -25,7 +33,8 @@ class Heard:
     unheard: int  # given up, and nothing was told
     failed: int  # somebody said so
     open: int  # neither told nor void yet
-    late: int  # of those that are void: told afterwards, which is no evidence
+    late: int  # of those that failed, are void or were given up: told afterwards, which is no evidence
+    void: int = 0  # its worker died, or its run was stopped, or a run measured what was asked by hand
 
     @property
     def share(self) -> float | None:
@@ -48,6 +57,8 @@ def asked_and_told(arms: Iterable[str], events: Iterable[Event], gives_up_at_onc
             asked[trial], became[trial] = event.body["arm"], "open"
         elif event.kind == "fail":
             became[trial] = "failed"
+        elif event.kind == "void":
+            became[trial] = "void"
         elif event.kind == "give-up" or (event.kind == "expire" and gives_up_at_once):
             became[trial] = "partly" if became[trial] == "told in part" else "unheard"
         elif event.kind == "tell":
@@ -59,13 +70,28 @@ def asked_and_told(arms: Iterable[str], events: Iterable[Event], gives_up_at_onc
     tally.update((asked[trial], "late") for trial in late)
     return {
         arm: Heard(
-            asked=sum(tally[arm, what] for what in ("told", "partly", "unheard", "failed", "open", "told in part")),
+            asked=sum(
+                tally[arm, what] for what in ("told", "partly", "unheard", "failed", "void", "open", "told in part")
+            ),
             told=tally[arm, "told"],
             partly=tally[arm, "partly"],
             unheard=tally[arm, "unheard"],
             failed=tally[arm, "failed"],
+            void=tally[arm, "void"],
             open=tally[arm, "open"] + tally[arm, "told in part"],
             late=tally[arm, "late"],
         )
         for arm in arms
     }
+
+
+def why_void(events: Iterable[Event], gives_up_at_once: bool) -> str | None:
+    """Return why a trial is void, by the events of it; None if it is not."""
+    for event in events:
+        if event.kind == "fail":
+            return f"it failed: {event.body['reason']}" if event.body.get("reason") else "it failed"
+        if event.kind == "void":
+            return VOID[event.body["why"]]
+        if event.kind == "give-up" or (event.kind == "expire" and gives_up_at_once):
+            return "it was given up"
+    return None

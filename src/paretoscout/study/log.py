@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -13,15 +14,19 @@ from typing import Any
 
 from .. import checks
 from ..errors import Conflict, InvalidInput, ParetoscoutError, Stopped
-from ..storage import Answer, Event, Head, Storage, Writer
+from ..storage import Answer, Event, Head, Heartbeat, Storage, Writer
 from ..storage.forks import inside
 from .replica import OUTCOMES, History, Replica
 from .spec import StudySpec
+from .standing import OpenTrial, Voided
+from .workers import ASKED, DEAD, STOPPED, UNKNOWN, Process, living, this_process
 
 #: A snapshot is taken after so many events, or more where it is large: at most so many bytes an event on average, which
 #: is about what a database writes to keep an event.
 SNAPSHOT_EVENTS = 1000
 SNAPSHOT_BYTES_PER_EVENT = 4000
+#: Whether workers are alive is looked up at most this often, in seconds.
+LOOKED_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,16 @@ class Caller:
     """On whose behalf something is done, where it is not whoever opened the study: by a server.
 
     may_tell: whether the outcome of a trial may be told, by who asked for it; None: of every trial. check_open: raises
-    an error if so many trials may not be open.
+    an error if so many trials may not be open. process: of the worker, as far as it is known. since: when heartbeats
+    could be heard again after a time when they could not.
     """
 
     worker: str
     may_tell: Callable[[str], bool] | None = None
     receipt: Receipt | None = None
     check_open: Callable[[int], object] | None = None
+    process: Process = UNKNOWN
+    since: float = float("-inf")
 
 
 class StudyLog:
@@ -67,6 +75,9 @@ class StudyLog:
         self._replica: Replica | None = None
         self._mark = ""  # of the last event that the replica has seen
         self._snapshot_size = 0  # of the last one that was seen
+        self.since = float("-inf")  # see `Caller`
+        self._greeted: set[tuple[str, str]] = set()  # runs and names of workers that have a heartbeat
+        self._looked = float("-inf")  # when it was last looked up whether workers are alive
 
     def clock(self) -> float:
         """Return what time it is, in seconds since 1970."""
@@ -213,6 +224,74 @@ class StudyLog:
         if events:
             self.settle(writer, replica, before)
         return now
+
+    def beat(self, writer: Writer, run: str) -> None:
+        """Keep a heartbeat of who acts here."""
+        process = this_process() if self.caller is None else self.caller.process
+        writer.beat(Heartbeat(run, self.worker, *process, at=self.clock()))
+
+    def greet(self, writer: Writer, run: str) -> None:
+        """Keep a first heartbeat of who acts here, if it asks as a worker that sends heartbeats."""
+        me = (run, self.worker)
+        if not run or me in self._greeted:
+            return
+        if me not in {(each.run, each.worker) for each in writer.heartbeats()}:
+            self.beat(writer, run)
+        self._greeted.add(me)
+
+    def sign_off(self, writer: Writer, replica: Replica, run: str) -> None:
+        """Drop the heartbeat of who acts here, and void what it asked for and did not tell."""
+        me = (run, self.worker)
+        if me in {(each.run, each.worker) for each in writer.heartbeats()}:
+            mine = [number for number, lease in replica.open.items() if (lease.run, lease.by) == me]
+            self.void(writer, replica, mine, STOPPED)
+        writer.sign_off(*me)
+        self._greeted.discard(me)
+
+    def void_dead(self, writer: Writer, replica: Replica, run: str, at_once: bool = False) -> list[Voided]:
+        """Void the trials of dead workers. run: of who acts here. at_once: even if it was looked up a moment ago."""
+        others = [lease for lease in replica.open.values() if (lease.run, lease.by) != (run, self.worker)]
+        if not others or (not at_once and time.monotonic() - self._looked < LOOKED_SECONDS):
+            return []
+        self._looked = time.monotonic()
+        known = writer.heartbeats()
+        names, alive = {(each.run, each.worker) for each in known}, self._living(known)
+        asked = {number: (lease.run, lease.by) for number, lease in replica.open.items()}
+        dead = [
+            number
+            for number, worker in asked.items()
+            if worker not in alive and worker != (run, self.worker) and (worker[0] or worker in names)
+        ]
+        return self.void(writer, replica, dead, DEAD)
+
+    def void_asked(self, writer: Writer, replica: Replica, run: str, older: float) -> list[Voided]:
+        """Void trials that were asked by hand, and more than `older` seconds ago, if no other worker is alive."""
+        alive, now = self._living(writer.heartbeats()) - {(run, self.worker)}, self.clock()
+        if alive:
+            return []
+        may = None if self.caller is None else self.caller.may_tell
+        by_hand = [
+            number
+            for number, lease in replica.open.items()
+            if not lease.run and now - lease.at >= older and (may is None or may(lease.by))
+        ]
+        return self.void(writer, replica, by_hand, ASKED)
+
+    def void(
+        self, writer: Writer, replica: Replica, numbers: Sequence[int], why: str, reason: str = ""
+    ) -> list[Voided]:
+        """Void open trials, and return them."""
+        voided = []
+        for number in numbers:
+            lease = replica.open[number]
+            arm, block = replica.arms[lease.arm], replica.block_called(lease.position)
+            voided.append(Voided(OpenTrial(number, arm, lease.at, lease.over, lease.by, block=block), why))
+            body = {"arm": arm, "why": why, **({"reason": reason} if reason else {})}
+            self.append(writer, replica, self.event(replica, "void", number, body))
+        return voided
+
+    def _living(self, known: Iterable[Heartbeat]) -> set[tuple[str, str]]:
+        return living(known, self.clock(), self.since if self.caller is None else self.caller.since)
 
     def of_trial(self, number: int, where: str = "") -> list[Event]:
         """Return the events of a trial."""

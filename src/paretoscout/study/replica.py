@@ -10,6 +10,8 @@ In rounds: somebody chose the arms of a round, each has its event |
 | tell | the outcome of a trial is known; it counts when all trials asked before it are told or void; a part of it: the
 trial stays open |
 | fail | the trial is void: its question waits to be asked again, and an outcome that comes later is kept, no evidence |
+| void | nobody measures the trial any more: its worker died, or its run was stopped, or it was asked by hand. Its
+question waits to be asked again, in rounds in the same round, and an outcome that comes later is kept, no evidence |
 | expire | the lease is over: the question waits to be asked again; if it is also time to give up, as give-up |
 | give-up | the trial is void; or, where the study says what silence means, that is its outcome |
 | data | outcomes that nobody asked for, all or part of a table; they count in their turn, once the table is whole |
@@ -67,10 +69,11 @@ from .line import TABLE, Line
 from .rows import as_array, completed, drawn_order
 from .spec import RULES, RULES_OF_ALL, RULES_OF_PRACTICAL, StudySpec
 from .tally import Tally
+from .workers import ASKED, DEAD, STOPPED
 
 #: Gives the events before one, by its number, that say what was measured: those of the kinds in OUTCOMES.
 History = Callable[[int], Iterable[Event]]
-OUTCOMES = ("tell", "fail", "expire", "give-up", "data")
+OUTCOMES = ("tell", "fail", "void", "expire", "give-up", "data")
 
 #: What was measured is examined for noise that the guarantee does not allow for when there is so much more of it.
 EXAMINED_AFTER = 1.05
@@ -92,6 +95,7 @@ class Lease:
     over: bool = False  # its question may be asked again, but an outcome still counts
     position: int | None = None  # of its block in the walk, or the number of its round; None: there are no blocks
     by: str = ""  # who asked
+    run: str = ""  # the identity of the run that asked, see workers.py; "": it has none
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,9 @@ class Replica:
     told: int
     imported: int
     lapsed: int  # trials that are void
+    died: int  # of these: trials of dead workers
+    taken: int  # trials that were asked by hand, and that a run voided
+    stopped: int  # trials of runs that were stopped
     late: int  # outcomes that came when their trial was void
     late_arms: int  # arms that were added
     rows: int  # outcomes that count
@@ -165,6 +172,7 @@ class Replica:
         self.rounds: list[int] = []  # of which round each block is that the session knows; a cut one is several
         self.table: list[Event] = []  # the parts of a table that is not whole yet
         self.again: dict[int, None] = {}  # questions of the session that wait to be asked again, oldest first
+        self.repeat: list[tuple[int, int]] = []  # arms and rounds of void trials that are to be asked again
         self.counted: set[int] = set()  # arms of which something counted since somebody cleared it
         self.of_both: tuple[int, ...] = ()  # columns that are pass/fail because nothing but 0 and 1 was seen
         self.refuted: list[tuple[int, int, str]] = []  # the event that showed that a column has not this law
@@ -301,6 +309,22 @@ class Replica:
             "waiting": sum(len(outcomes.arms) for outcomes in self.waiting.values()) + len(self.cells),
             "late": self.late,
         }
+
+    def held_back(self) -> dict[int, int]:
+        """Return how many outcomes wait for each of the pending trials, where any do: for the first that they need."""
+        if not self.open or not (self.waiting or self.cells) or self.spec.order == "told":
+            return {}
+        first = next(iter(self.open))
+        if self.in_rounds:
+            first = min(self.open, key=lambda number: (self.open[number].position or 0, number))
+        if self.blocks is None or self.in_rounds:
+            return {first: sum(len(outcomes.arms) for outcomes in self.waiting.values())}
+        waits = Counter(waiting.arms[0] for waiting in self.waiting.values()) + Counter(arm for arm, _ in self.cells)
+        held: dict[int, int] = {}
+        for number, lease in self.open.items():
+            if waits[lease.arm] and lease.position == int(self.session.state.visited[self.place[lease.arm]]):
+                held[number] = waits.pop(lease.arm)
+        return held
 
     @property
     def measured(self) -> tuple[Metric, ...]:
@@ -656,7 +680,16 @@ class Replica:
             notes.append(f"{', '.join(self.columns[: L - 1])}: of trials that succeed")
         if self.partial:
             notes.append("what is missing is missing whatever its value")
-        if self.lapsed or spec.at_give_up:
+        notes += [
+            f"{what} for reasons that have nothing to do with the outcome"
+            for n, what in (
+                (self.died, "a worker dies"),
+                (self.taken, "what was asked by hand is left untold"),
+                (self.stopped, "a run is stopped"),
+            )
+            if n
+        ]
+        if self.lapsed > self.died + self.taken + self.stopped or spec.at_give_up:
             end = "" if spec.give_up is None else f" within {exact_span(spec.give_up)}"
             silent = ", ".join(f"{name} {value:g}" for name, value in spec.at_give_up)
             others = f"that end{end}, others count as {silent}" if silent else f"that succeed{end}"
@@ -740,13 +773,13 @@ class Replica:
 
     # Events
 
-    def ask(self, at: float, chosen: int | None = None, by: str = "") -> Event:
+    def ask(self, at: float, chosen: int | None = None, by: str = "", run: str = "") -> Event:
         """Choose what to measure next, unless it was chosen, and return the event of it; it is applied already.
 
-        by: who asks.
+        by, run: who asks, see `Lease`.
         """
         if chosen is not None:
-            return self._asked(at, chosen, self._question_on(chosen), by=by, chosen=True)
+            return self._asked(at, chosen, self._question_on(chosen), by=by, run=run, chosen=True)
         again = next(iter(self.again), None)
         waited_for = self.blocks is not None and again is not None and not self.decided  # by blocks that come later
         ahead = self if self.done else self.ahead
@@ -768,11 +801,12 @@ class Replica:
                 raise NothingToAsk("all that is left is being measured: tell the outcomes of open trials first")
             if arm is None:
                 raise NotSupported("the study is done: there is nothing left to ask")
-            return self._asked(at, arm, self._question_on(arm), by=by)
+            return self._asked(at, arm, self._question_on(arm), by=by, run=run)
         if again is not None:
             del self.again[again]
         question = self.session.ask(ahead.session) if again is None else self.session.open[again]
-        return self._asked(at, int(self.seated[question.arm]), question.number, by=by, again=again is not None)
+        seat = int(self.seated[question.arm])
+        return self._asked(at, seat, question.number, by=by, run=run, again=again is not None)
 
     def next_round(self, at: float) -> list[str]:
         """Return the arms of the next round: all on which a verdict hangs."""
@@ -788,10 +822,11 @@ class Replica:
     def _why_wait(self, at: float) -> str:
         """Say for which trial outcomes wait."""
         number, lease = next(iter(self.open.items()))
+        by = f" by {lease.by}" if lease.by else ""
         return (
-            f"{counted(self.counts()['waiting'], 'outcome')} wait for trial {number} ({self.arms[lease.arm]!r}, asked "
-            f"{rough_span(max(0.0, at - lease.at))} ago{f' by {lease.by}' if lease.by else ''}), and would decide what "
-            "is left if it says nothing new: more measurements would be wasted. Tell it first, or say that it failed"
+            f"{counted(self.counts()['waiting'], 'outcome waits', 'outcomes wait')} for trial {number} (option "
+            f"{self.arms[lease.arm]}, asked {rough_span(max(0.0, at - lease.at))} ago{by}), and would decide what is "
+            "left if it says nothing new: more measurements would be wasted. Tell it first, or say that it failed"
         )
 
     @property
@@ -838,7 +873,7 @@ class Replica:
         twin.session.open, twin.session.pending = self.session.open, self.session.pending  # what is open is the same
         rows: dict[tuple[int, int], list[float | None]] = {cell: row for cell, (_, row) in self.cells.items()}
         n_blocks = len(self.rounds) if self.in_rounds else len(self.blocks or ())
-        running = {lease.position for lease in self.open.values()} | self.cut
+        running = {lease.position for lease in self.open.values()} | self.cut | {of for _, of in self.repeat}
         place_of: dict[int | None, int] = {}
         for number in sorted(self.waiting, key=lambda number: (self.waiting[number].position or 0, number)):
             waits = self.waiting[number]
@@ -862,10 +897,14 @@ class Replica:
             twin._look(twin.judge)
         return twin
 
-    def ask_round(self, at: float, arms: Sequence[int], by: str = "") -> list[Event]:
+    def ask_round(self, at: float, arms: Sequence[int], by: str = "", run: str = "") -> list[Event]:
         """Begin the next round with these arms and return the events of it; they are applied already."""
         number = str(self.round + 1)
-        return [self._asked(at, arm, None, number, by=by) for arm in arms]
+        return [self._asked(at, arm, None, number, by=by, run=run) for arm in arms]
+
+    def repeat_round(self, at: float, most: int, by: str = "", run: str = "") -> list[Event]:
+        """Ask again for void trials of rounds, each in its round, and return the events; they are applied already."""
+        return [self._asked(at, arm, None, str(of), by=by, run=run) for arm, of in self.repeat[:most]]
 
     def _question_on(self, arm: int) -> int | None:
         """Return a question of the session on a chosen arm, which only studies with blocks need: it names the block."""
@@ -880,7 +919,14 @@ class Replica:
             self.session.ask_for(place)
 
     def _asked(
-        self, at: float, arm: int, question: int | None, block: str | None = None, by: str = "", **how: bool
+        self,
+        at: float,
+        arm: int,
+        question: int | None,
+        block: str | None = None,
+        by: str = "",
+        run: str = "",
+        **how: bool,
     ) -> Event:
         self.number += 1
         self.asked += 1
@@ -888,14 +934,17 @@ class Replica:
         position = None if block is None else int(block) if self.in_rounds else self.position[block]
         if self.in_rounds:
             self.round = max(self.round, position or 0)
+            self.repeat = [cell for cell in self.repeat if cell != (arm, position)]
         if self.blocks is not None and question is not None:
             position = int(self.session.open[question].ticket[0]) - 1
-        self.open[self.number] = lease = Lease(arm, question, at, position=position, by=by)
+        self.open[self.number] = lease = Lease(arm, question, at, position=position, by=by, run=run)
         if self.line is not None:
             self.line.put(self.number, arm)
         self._set_deadline(self.number, lease)
         self.attempts[question] += 1
         body: dict[str, Any] = {"arm": self.arms[arm], **{name: True for name, value in how.items() if value}}
+        if run:
+            body["run"] = run
         if position is not None:
             body["block"] = self.block_called(position)
             self._pass_over(arm)
@@ -903,14 +952,15 @@ class Replica:
 
     def _follow(self, event: Event) -> None:
         """Ask what the log says was asked. That is what asking again gives, unless another version wrote it."""
+        run = event.body.get("run", "")
         if self.in_rounds:
-            self._asked(event.at, self.index[event.body["arm"]], None, event.body["block"], event.by)
+            self._asked(event.at, self.index[event.body["arm"]], None, event.body["block"], event.by, run)
             return
         if event.body.get("chosen"):
-            self.ask(event.at, self.index[event.body["arm"]], event.by)
+            self.ask(event.at, self.index[event.body["arm"]], event.by, run)
             return
         try:
-            mine = None if self.done else self.ask(event.at, by=event.by)
+            mine = None if self.done else self.ask(event.at, by=event.by, run=run)
         except NotSupported:  # more measurements are of no use, by the rules of this version
             mine = None
         if mine is not None and (mine.number, mine.body) == (event.number, event.body):
@@ -926,7 +976,7 @@ class Replica:
             self.number, self.asked = self.number - 1, self.asked - 1
             if question is not None:
                 self._forget(question)
-        self._asked(event.at, self.index[event.body["arm"]], None, event.body.get("block"), event.by)
+        self._asked(event.at, self.index[event.body["arm"]], None, event.body.get("block"), event.by, run)
 
     def apply(self, event: Event, history: History) -> None:
         """Take in an event that was appended; changes of the arms look at the history."""
@@ -946,6 +996,9 @@ class Replica:
             self._tell(event)
         elif event.kind == "fail" or event.kind == "give-up":
             self._void(event.trial or 0, silence=event.kind == "give-up", cut=bool(event.body.get("cut")))
+        elif event.kind == "void":
+            self._count_void(event.body["why"])
+            self._void(event.trial or 0, silence=False, repeat=True)
         elif event.kind == "expire":
             self._expire(event.trial or 0)
         elif event.kind == "data":
@@ -1096,11 +1149,17 @@ class Replica:
         if not self.attempts[question]:
             del self.attempts[question]
 
-    def _void(self, number: int, silence: bool, cut: bool = False) -> None:
+    def _count_void(self, why: str) -> None:
+        """Count why a trial was voided: the guarantee says it."""
+        self.died += why == DEAD
+        self.taken += why == ASKED
+        self.stopped += why == STOPPED
+
+    def _void(self, number: int, silence: bool, cut: bool = False, repeat: bool = False) -> None:
         told = self.parts.get(number)
         lease = self._close(number)
         values = self._silence(told) if silence else None
-        if self.spec.asked.on_failure == MEASURE and not silence and not cut:
+        if self.spec.asked.on_failure == MEASURE and not (silence or cut or repeat):
             values = [0.0 if name == SUCCESS else None for name in self.columns]
             self.told += 1
         else:
@@ -1112,6 +1171,8 @@ class Replica:
             self._again(lease.question)
             if self.in_rounds and lease.position is not None and (silence or cut):
                 self.cut.add(lease.position)
+            if self.in_rounds and lease.position is not None and repeat and lease.arm not in self.withdrawn:
+                self.repeat.append((lease.arm, lease.position))
 
     def _silence(self, told: list[float | None] | None) -> list[float | None] | None:
         """What a trial counts for that is given up: what was told of it, and what silence means; None: nothing."""
@@ -1241,7 +1302,7 @@ class Replica:
             self._take_rounds()
             return False
         table = event.kind == "data" and not event.body.get("more")
-        if table or event.kind in ("arms", "fail"):
+        if table or event.kind in ("arms", "fail", "void"):
             arms = sorted({arm for arm, _ in self.cells} | {waits.arms[0] for waits in self.waiting.values()})
         else:
             arms = [self.index[event.body["arm"]]] if "arm" in event.body else []
@@ -1265,7 +1326,8 @@ class Replica:
         Of a round that was cut short each outcome counts on a block of its own: for its arm, and for no pair.
         """
         judged = self.n_judged
-        first_open = min((lease.position or 0 for lease in self.open.values()), default=self.round + 1)
+        unknown = [lease.position or 0 for lease in self.open.values()] + [of for _, of in self.repeat]
+        first_open = min(unknown, default=self.round + 1)
         closed = [number for number, waits in self.waiting.items() if (waits.position or 0) < first_open]
         self._mark_censored()
         for number in sorted(closed, key=lambda number: (self.waiting[number].position, number)):
@@ -1444,6 +1506,7 @@ class Replica:
         for arm, why in zip(left, event.body.get("withdraw", {}).values(), strict=True):
             missed = kind != "guard" and bool(event.body.get("looked")) and arm in stood
             self.withdrawn[arm] = Withdrawal(kind, why, missed)
+        self.repeat = [cell for cell in self.repeat if cell[0] not in self.withdrawn]
         added = event.body.get("add", [])
         back = [self.index[name] for name, *_ in added if name in self.index]
         for arm in back:
@@ -1574,9 +1637,9 @@ class Replica:
                 parts[trial] = completed(parts.get(trial), event.body["values"])
                 if not event.body.get("more"):
                     measured[turn] = Outcomes([self.index[event.body["arm"]]], [parts[trial]], asked=trial)
-            elif event.kind in ("fail", "give-up") or (event.kind == "expire" and self.gives_up_at_once):
+            elif event.kind in ("fail", "void", "give-up") or (event.kind == "expire" and self.gives_up_at_once):
                 void.add(trial)
-                values = None if event.kind == "fail" else self._silence(parts.get(trial))
+                values = None if event.kind in ("fail", "void") else self._silence(parts.get(trial))
                 if values is not None:
                     measured[turn] = Outcomes([self.index[event.body["arm"]]], [values], asked=trial)
         return measured
@@ -1618,6 +1681,7 @@ class Replica:
             "cells": [(*cell, *known) for cell, known in self.cells.items()],
             "cut": sorted(self.cut),
             "rounds": self.rounds,
+            "repeat": self.repeat,
             "judge": None if self.judge is None else self.judge.header(),
             "ahead": None if ahead is None else (ahead.rows, None if ahead.judge is None else ahead.judge.header()),
             **{name: getattr(self, name) for name in COUNTERS},
@@ -1657,6 +1721,7 @@ class Replica:
         replica.note, replica.tags = header.get("note", ""), list(header.get("tags", ()))
         replica.cells = {(arm, block): (number, row) for arm, block, number, row in header.get("cells", ())}
         replica.cut, replica.rounds = set(header.get("cut", ())), list(header.get("rounds", ()))
+        replica.repeat = [(arm, of) for arm, of in header.get("repeat", ())]
         replica.table, replica.counted = [], set()  # a snapshot is taken where a table is whole
         for name in COUNTERS:
             setattr(replica, name, header.get(name, 0))
@@ -1691,6 +1756,9 @@ COUNTERS = (
     "told",
     "imported",
     "lapsed",
+    "died",
+    "taken",
+    "stopped",
     "late",
     "late_arms",
     "rows",

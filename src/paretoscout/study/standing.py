@@ -20,6 +20,7 @@ from ..errors import UnknownName
 from ..guarantee import Guarantee
 from ..kernels.arrays import FloatArray
 from ..session import Session
+from ..shown import counted, rough_span
 from ..statement import Metric, Units
 from ..verdicts import VerdictTable
 from .replica import Replica
@@ -50,6 +51,47 @@ class OpenTrial(Trial):
     asked_at: float  # seconds since 1970, by the clock of the storage
     overdue: bool  # its lease is over: its question may be asked again, but an outcome still counts
     by: str = ""  # who asked
+
+
+@dataclass(frozen=True)
+class Voided:
+    """A trial that a run voided, because otherwise nobody would have measured it."""
+
+    trial: OpenTrial  # as it was before
+    why: str  # "dead": its worker died; "asked": it was asked by hand; "stopped": its run was stopped
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Outcomes that are told, and count when a pending trial is told or void."""
+
+    outcomes: int
+    trial: OpenTrial
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        trial = self.trial
+        return {
+            "outcomes": self.outcomes,
+            "trial": trial.number,
+            "option": trial.arm,
+            **({} if trial.block is None else {"block": trial.block}),
+            "asked_at": trial.asked_at,
+            "by": trial.by or None,
+        }
+
+    def said(self, now: float) -> str:
+        """Return it as a sentence. now: the time by the clock of the storage.
+
+        >>> Waits(12, OpenTrial(62, "a", 1000.0, False, "worker 3")).said(1040.0)
+        '12 outcomes wait for trial 62 (option a, asked 40 s ago by worker 3)'
+        """
+        trial = self.trial
+        on = "" if trial.block is None else f" on {trial.block}"
+        by = f" by {trial.by}" if trial.by else ""
+        ago = rough_span(max(0.0, now - trial.asked_at))
+        waiting = counted(self.outcomes, "outcome waits", "outcomes wait")
+        return f"{waiting} for trial {trial.number} (option {trial.arm}{on}, asked {ago} ago{by})"
 
 
 @dataclass(frozen=True)
@@ -126,6 +168,7 @@ class Standing:
     budget: int | None
     spent: int  # of the budget: taken, or on their way
     open: tuple[OpenTrial, ...]
+    waits: tuple[Waits, ...]  # which of them outcomes wait for, the one that holds back most of them first
     withdrawn: tuple[Withdrawn, ...]
     unguarded: tuple[str, ...]  # options of which it is not known yet whether they keep all guards
     finished: bool  # whether there is nothing left to ask for, see `Study.finished`
@@ -240,6 +283,7 @@ class Standing:
                 }
                 for trial in self.open
             ],
+            "waits_for": [each.as_dict() for each in self.waits],
             "withdrawn": [vars(each) for each in self.withdrawn],
             "unguarded": list(self.unguarded),
         }
@@ -264,6 +308,17 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
     session = replica.session.frozen()
     table = replace(replica.verdicts(), concerns=tuple(concerns))
     present = replica.present
+    pending = {
+        number: OpenTrial(
+            number,
+            replica.arms[lease.arm],
+            lease.at,
+            lease.over,
+            lease.by,
+            block=replica.block_called(lease.position),
+        )
+        for number, lease in replica.open.items()
+    }
     return Standing(
         name=name,
         title=replica.spec.title,
@@ -279,16 +334,9 @@ def standing_of(replica: Replica, name: str, concerns: Sequence[Concern] = ()) -
         counts=replica.counts(),
         budget=replica.spec.budget,
         spent=replica.spent,
-        open=tuple(
-            OpenTrial(
-                number,
-                replica.arms[lease.arm],
-                lease.at,
-                lease.over,
-                lease.by,
-                block=replica.block_called(lease.position),
-            )
-            for number, lease in replica.open.items()
+        open=tuple(pending.values()),
+        waits=tuple(
+            Waits(n, pending[number]) for number, n in sorted(replica.held_back().items(), key=lambda each: -each[1])
         ),
         withdrawn=tuple(
             Withdrawn(replica.arms[arm], each.kind, each.reason) for arm, each in replica.withdrawn.items()

@@ -41,14 +41,15 @@ from .encoding import encode
 from .explanation import Explanation
 from .forecast import Remaining, remaining
 from .heard import KINDS as TRIAL_KINDS
-from .heard import Heard, asked_and_told
+from .heard import Heard, asked_and_told, why_void
 from .history import History
 from .log import Caller, StudyLog, weight
-from .loop import Callback, Measure, run
+from .loop import Callback, Measure, Notice, run
 from .replica import KINDS, Replica
 from .rows import Row, Rows, as_array, completed, drawn_order
 from .spec import Guard, StudySpec, arm_names, guards_of, make_spec, metrics_of, stated
-from .standing import Standing, Trial, standing_of
+from .standing import Standing, Trial, Voided, standing_of
+from .workers import DEAD, STOPPED
 
 #: Rows of imported data in one event.
 ROWS_PER_EVENT = 5000
@@ -58,6 +59,8 @@ EXAMINED_EVENTS = 5_000
 MOST_ASKED = 10_000
 #: What people may write about a study or a trial.
 LONGEST_NOTE, MOST_TAGS = 2_000, 100
+#: Of the identity of a run.
+LONGEST_RUN = 100
 #: A trial, its outcome, and what is kept with it, see `remark`.
 Observation = tuple[Trial | int, Mapping[str, Any], Mapping[str, Any]]
 
@@ -295,25 +298,29 @@ class Study:
     # Asking and telling
 
     @overload
-    def ask(self, n: None = None, arm: str | None = None) -> Trial: ...
+    def ask(self, n: None = None, arm: str | None = None, run: str = "") -> Trial: ...
 
     @overload
-    def ask(self, n: int, arm: str | None = None) -> list[Trial]: ...
+    def ask(self, n: int, arm: str | None = None, run: str = "") -> list[Trial]: ...
 
-    def ask(self, n: int | None = None, arm: str | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int | None = None, arm: str | None = None, run: str = "") -> Trial | list[Trial]:
         """Return the next trial, or a list of up to n of them to be measured at the same time.
 
-        Trials whose lease is over are asked again first.
+        Trials whose lease is over, and those of dead workers, are asked again first.
         arm: measure this one, whatever the algorithm would ask for. This also works when every arm has its verdict: the
         interval gets narrower, and the guarantee stays.
+        run: the identity of a worker that sends heartbeats with it, see `heartbeat`. "": the trial is asked by hand.
         """
         count = 1 if n is None else checks.whole("n of ask", n, least=1, most=MOST_ASKED)
         if self.in_rounds:
             if arm is None or count > 1:
                 raise NotSupported("a study in rounds must be asked for a whole round (ask_round), or for one arm")
-            return self.ask_round([arm])[0] if n is None else self.ask_round([arm])
+            return self.ask_round([arm], run)[0] if n is None else self.ask_round([arm], run)
         with self.log.writing() as (writer, replica):
-            now, before = self.log.expire(writer, replica), weight(replica)
+            now = self.log.expire(writer, replica)
+            self.log.greet(writer, self._check_run(run))
+            self.log.void_dead(writer, replica, run)
+            before = weight(replica)
             events: list[Event] = []
             chosen = None if arm is None else self._chosen(replica, arm)
             refused: ParetoscoutError | None = None
@@ -321,7 +328,7 @@ class Study:
                 self.log.check_open(replica, count)
                 while len(events) < count and not (events and ((replica.done and chosen is None) or replica.exhausted)):
                     self._check_may_ask(replica, bool(events))
-                    events.append(replica.ask(now, chosen, self.log.worker))
+                    events.append(replica.ask(now, chosen, self.log.worker, run))
             except ParetoscoutError as problem:
                 if events and not isinstance(problem, NothingToAsk):
                     raise
@@ -334,10 +341,11 @@ class Study:
         trials = [Trial(event.number, event.body["arm"], block=event.body.get("block")) for event in events]
         return trials[0] if n is None else trials
 
-    def ask_round(self, arms: Sequence[str] | None = None) -> list[Trial]:
+    def ask_round(self, arms: Sequence[str] | None = None, run: str = "") -> list[Trial]:
         """Begin a round, in a study whose blocks are "rounds": return a trial of each of these arms, in this order.
 
-        arms: None: all on which a verdict hangs.
+        arms: None: all on which a verdict hangs. Before that, trials of dead workers are asked again, in their rounds.
+        run: as in `ask`.
 
         Measure them one after the other, shortly; draw their order anew in every round. Outcomes count when the round
         is closed: all of it is told or void. Arms are compared in those rounds in which both were measured.
@@ -345,18 +353,116 @@ class Study:
         if not self.in_rounds:
             raise NotSupported("rounds are for a study whose blocks are 'rounds'")
         with self.log.writing() as (writer, replica):
-            now, before = self.log.expire(writer, replica), weight(replica)
+            now = self.log.expire(writer, replica)
+            self.log.greet(writer, self._check_run(run))
+            self.log.void_dead(writer, replica, run)
+            before = weight(replica)
             self._check_may_ask(replica, False)
+            if arms is None and replica.repeat and not replica.done:
+                return self._repeat_round(writer, replica, now, run)
             chosen = [
                 self._chosen(replica, arm) for arm in arm_names(replica.next_round(now) if arms is None else arms)
             ]
             if self.spec.budget is not None:
                 chosen = chosen[: self.spec.budget - replica.spent]
             self.log.check_open(replica, len(chosen))
-            events = replica.ask_round(now, chosen, self.log.worker)
+            events = replica.ask_round(now, chosen, self.log.worker, run)
             writer.append(events)
             self.log.settle(writer, replica, before)
         return [Trial(event.number, event.body["arm"], block=event.body["block"]) for event in events]
+
+    def _repeat_round(self, writer: Writer, replica: Replica, now: float, run: str) -> list[Trial]:
+        """Ask again for void trials of rounds."""
+        before, most = weight(replica), len(replica.repeat)
+        if self.spec.budget is not None:
+            most = min(most, self.spec.budget - replica.spent)
+        self.log.check_open(replica, most)
+        events = replica.repeat_round(now, most, self.log.worker, run)
+        writer.append(events)
+        self.log.settle(writer, replica, before)
+        return [Trial(event.number, event.body["arm"], block=event.body["block"]) for event in events]
+
+    # Workers
+
+    def heartbeat(self, run: str = "") -> None:
+        """Say that this worker is alive: its trials are asked again if it says nothing for 60 seconds, or has ended.
+
+        run: an identity that the worker draws at random, and names in `ask`. "": its name stands for it. `Study.run`
+        does all of this by itself.
+        """
+        self._check_run(run)
+        with self.log.writing() as (writer, _):
+            self.log.beat(writer, run)
+
+    def sign_off(self, run: str = "") -> None:
+        """Say that this worker stops: its pending trials are void, and it sends no more heartbeats."""
+        with self.log.writing() as (writer, replica):
+            self.log.sign_off(writer, replica, self._check_run(run))
+
+    def listen_again(self) -> None:
+        """Give other workers time to say that they are alive: no heartbeat could be heard for a while until now."""
+        self.log.since = self.log.clock()
+
+    def resume(self, run: str, leave_asked: bool = False, older: float = 0.0) -> tuple[Voided, ...]:
+        """Send a heartbeat, void trials that nobody measures any more, and return these. They are asked again first.
+
+        Trials of dead workers are such. So are trials that were asked by hand, and more than `older` seconds ago, if no
+        other worker is alive. leave_asked: leave the latter alone.
+        """
+        with self.log.writing() as (writer, replica):
+            self.log.expire(writer, replica)
+            self.log.beat(writer, self._check_run(run))
+            voided = self.log.void_dead(writer, replica, run, at_once=True)
+            if not leave_asked:
+                voided += self.log.void_asked(writer, replica, run, older)
+        return tuple(voided)
+
+    def void(self, trial: Trial | int, why: str = STOPPED, reason: str = "") -> None:
+        """Say that nobody measures a trial any more, for reasons that have nothing to do with its outcome.
+
+        It is asked again, in rounds in the same round. An outcome that is told later is kept, but is no evidence. why:
+        "dead" if its worker died, "stopped" if its run was stopped. A trial that is told or void stays as it is.
+        """
+        if why not in (DEAD, STOPPED):
+            raise InvalidInput(f"why of void must be {DEAD!r} or {STOPPED!r}, got {why!r}")
+        number = _number(trial)
+        with self.log.writing() as (writer, replica):
+            self.log.expire(writer, replica)
+            self._check_may_tell(replica, number)
+            if number in replica.open:
+                self.log.void(writer, replica, [number], why, str(reason))
+
+    def why_void(self, trials: Iterable[Trial | int]) -> dict[int, str]:
+        """Return why trials are void, of those that are: what is told of them is kept, but is no evidence."""
+        with self.log.reading() as replica:
+            lapsed, open_, at_once = replica.lapsed, set(replica.open), replica.gives_up_at_once
+        numbers = [_number(trial) for trial in trials]
+        found = (
+            (number, why_void(self.log.of_trial(number), at_once))
+            for number in (numbers if lapsed else ())
+            if number not in open_
+        )
+        return {number: why for number, why in found if why is not None}
+
+    def late_trials(self) -> set[int]:
+        """Return the trials that were told when they were void. It reads the whole log, if there are any."""
+        with self.log.reading() as replica:
+            late, at_once = replica.late, replica.gives_up_at_once
+        void: set[int | None] = set()
+        told: set[int] = set()
+        for event in self.storage.events(self.name, kinds=TRIAL_KINDS) if late else ():
+            if event.kind == "tell" and event.trial in void:
+                told.add(event.trial or 0)
+            elif why_void([event], at_once) is not None:
+                void.add(event.trial)
+        return told
+
+    def _check_run(self, run: str) -> str:
+        if not isinstance(run, str) or not run.isprintable() or len(run) > LONGEST_RUN:
+            raise InvalidInput(
+                f"run of a worker must be a line of at most {LONGEST_RUN} letters, got {checks.got(run)}"
+            )
+        return run
 
     def tell(self, trial: Trial | int, values: Mapping[str, Any], *, note: str = "", tags: Sequence[str] = ()) -> None:
         """Take in the outcome of a trial: a number for each metric; None for one that was not measured.
@@ -413,21 +519,28 @@ class Study:
         callback: Callback | None = None,
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         engine: str = "threads",
+        leave_asked: bool = False,
+        notice: Notice | None = None,
     ) -> Standing:
         """Ask, measure and tell until every arm has its verdict or the budget is spent; return the standing.
+
+        First it measures again what dead workers left, and what was asked by hand if no other worker is alive.
 
         measure: a function of the name of an arm (in a study with blocks: of an arm and a block) that returns {metric:
         number}. workers: so many measurements at the same time; None: one, or as many as the engine has room for.
         trials, timeout: begin no more after so many measurements, or seconds. callback(study, trial, outcome): is
         called after each. catch: exceptions of `measure` that only mean that this measurement failed, so it is made
         again later. Any other one ends the run; what was told is kept. engine: where measurements are made: "threads",
-        "processes", "dask", "ray", or a cluster such as "dask://host:8786". One whose worker died counts as failed.
+        "processes", "dask", "ray", or a cluster such as "dask://host:8786". One whose worker died is made again.
+        leave_asked: wait for what was asked by hand instead. notice: is called with the `Voided` trials that are
+        measured again, and with the `Waits` that hold this run up.
 
         >>> study = Study(["a", "b"], {"quality": "max"}, sigma=0.01, storage="memory")
         >>> study.run(lambda arm: {"quality": 1.0 if arm == "a" else 0.5}).front
         ('a',)
         """
         how: dict[str, Any] = {"workers": workers, "trials": trials, "timeout": timeout, "engine": engine}
+        how |= {"leave_asked": leave_asked, "notice": notice}
         return run(self, measure, callback=callback, catch=catch, **how)
 
     def fail(self, trial: Trial | int, reason: str = "", cut: bool = False) -> None:
@@ -791,7 +904,10 @@ class Study:
             yield trial, *outcome
 
     def to_frame(self, package: str | None = None) -> Any:
-        """Return all outcomes as a frame of pandas, polars or pyarrow; the first that is installed, unless named."""
+        """Return all outcomes as a frame of pandas, polars or pyarrow; the first that is installed, unless named.
+
+        The column "late" is there if some of them are no evidence because their trials were void.
+        """
         rows = list(self.measurements())
         columns: dict[str, list[Any]] = {
             "trial": [trial for trial, *_ in rows],
@@ -799,6 +915,8 @@ class Study:
         }
         if self.has_blocks:
             columns["block"] = [block for _, _, block, *_ in rows]
+        if late := self.late_trials():
+            columns["late"] = [trial in late for trial, *_ in rows]
         for position, name in enumerate(self.spec.columns):
             columns[name] = [values[position] for *_, values, _ in rows]
         columns["at"] = [at for *_, at in rows]
