@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import paretoscout as ps
+from paretoscout import checks
+from paretoscout.bench.metrics import source_of
+from paretoscout.cli.main import main
 
 FLAT = {"practical": [ps.Metric("m0", eps=0.3), ps.Metric("m1", eps=0.3)], "front": {"m0": "max", "m1": "max"}}
 
@@ -86,3 +91,56 @@ def test_rows_of_one_moment_do_not_count_in_the_order_of_the_file() -> None:
     first = ps.analyze(table, "arm", FLAT["practical"], time="day")
     for number in range(5):
         assert said(ps.analyze(shuffled(table, number), "arm", FLAT["practical"], time="day")) == said(first)
+
+
+# What a name says, and copies
+
+
+def lines_of(times: int = 1) -> list[str]:
+    rng = np.random.default_rng(1)
+    return [
+        f"{arm},{m + rng.standard_normal():.3f}" for arm, m in (("fast", 10), ("slow", 20)) for _ in range(40)
+    ] * times
+
+
+def test_a_direction_that_is_not_stated_is_told_by_the_name_and_said_first(tmp_path: Path) -> None:
+    path = tmp_path / "lat.csv"
+    path.write_text("\n".join(["arm,latency_ms", *lines_of()]))
+    done = CliRunner().invoke(main, ["analyze", str(path), "--arm", "arm", "-m", "latency_ms"])
+    assert done.output.startswith("smaller latency_ms is better: taken so; -m NAME:min or -m NAME:max says otherwise")
+    assert "fast is the front; slow is dominated by fast" in done.output
+    told = CliRunner().invoke(main, ["analyze", str(path), "--arm", "arm", "-m", "latency_ms:max"])
+    assert "taken so" not in told.output
+    assert "slow is the front" in told.output
+    assert source_of("wall_seconds=stdout~(.*)", {}).metric.direction == "min", "bench asks the same place"
+
+
+@pytest.mark.parametrize(
+    ("names", "direction"),
+    [
+        ("latency_ms p95Latency cost(usd) val-loss RMSE file.size Errors time_per_token", "min"),
+        ("tokens_per_second requests/s neg_mean_squared_error time-saved quality sometimes timely accuracy", None),
+    ],
+)
+def test_what_the_name_of_a_metric_says(names: str, direction: str | None) -> None:
+    assert {checks.usual_direction(name) for name in names.split()} == {direction}
+
+
+def test_a_file_that_was_pasted_twice_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("\n".join(["arm,latency_ms", *lines_of(2)]))
+    done = CliRunner().invoke(main, ["analyze", str(path), "--arm", "arm", "-m", "latency_ms"])
+    assert "of 160 rows are exact copies of others" in " ".join(done.output.split())
+    table = {"arm": [k % 2 for k in range(60)], "x": np.random.default_rng(0).standard_normal(60).tolist()}
+    part = {name: column + column[:30] for name, column in table.items()}
+    assert [concern.kind for concern in ps.analyze(part, "arm", {"x": "max"}).concerns if concern.kind == "copies"]
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 3])
+def test_rounded_numbers_are_no_copies(digits: int) -> None:
+    """Equal numbers come by chance: none of 40 tables of 200 rows is suspected, at any number of digits."""
+    rng = np.random.default_rng(digits)
+    for _ in range(10):
+        values = np.round(5.0 * rng.standard_normal(200), digits).tolist()
+        table = ps.analyze({"arm": ["a", "b"] * 100, "x": values}, "arm", {"x": "max"})
+        assert "copies" not in [concern.kind for concern in table.concerns]

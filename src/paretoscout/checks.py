@@ -26,6 +26,18 @@ DIRECTIONS = {
     **dict.fromkeys(("min", "minimize", "minimise"), "min"),
     **dict.fromkeys(("max", "maximize", "maximise"), "max"),
 }
+#: Words of a name that say that smaller is better, unless a word of OTHERWISE is there, too.
+SMALLER = """
+time times latency latencies duration durations elapsed runtime walltime delay wait seconds second sec secs minutes
+hours ms millis milliseconds us µs microseconds ns nanoseconds cost costs price prices usd eur dollars cents fee
+fees spend size sizes bytes kb mb gb kib mib gib memory mem rss ram error errors err loss losses mse rmse mae mape
+perplexity ppl wer cer failures failed faults crashes misses defects bugs violations regret energy joules watts co2
+emissions overhead waste
+"""
+OTHERWISE = """
+neg negative minus saved saving savings saves free reduction reduced avoided left remaining uptime gain improvement
+speedup score efficiency batch sample step
+"""
 #: A text from outside (JSON, YAML) may be nested so deeply, and hold so many values.
 DEEPEST, MOST_VALUES = 20, 1_000_000
 #: Limits of files from outside (docs/readers.md): bytes, bytes of YAML, values in JSON, columns, rows or runs, options.
@@ -92,6 +104,21 @@ def direction(metric: str, value: Any) -> str:
     if not isinstance(value, str) or value not in DIRECTIONS:
         raise InvalidInput(f"direction of metric {metric!r} must be min or max, got {got(value)}")
     return DIRECTIONS[value]
+
+
+def usual_direction(metric: str) -> str | None:
+    """Return "min" if the name of a metric means time, cost, size, error, loss or the like; None if it does not.
+
+    What comes after "per" does not count: tokens per second are many.
+
+    >>> [usual_direction(name) for name in ("latency_ms", "p95Latency", "tokens_per_second", "neg_mse", "quality")]
+    ['min', 'min', None, None, None]
+    """
+    spaced = re.sub(r"(?<=[a-zµ0-9])(?=[A-Z])", " ", metric)
+    words = [word.lower() for word in re.split(r"[\W_]+", spaced.partition("/")[0]) if word]
+    words = words[: words.index("per")] if "per" in words else words
+    means = not set(words).isdisjoint(SMALLER.split()) and set(words).isdisjoint(OTHERWISE.split())
+    return "min" if means else None
 
 
 def sign(direction: str) -> float:

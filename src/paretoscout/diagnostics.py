@@ -31,6 +31,7 @@ one, in all at 200. Spikes that did not happen yet cannot be seen, and most stud
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -66,7 +67,7 @@ class Concern:
     """Something that the guarantee does not allow for, seen in the values of one metric."""
 
     # "spells", "drift", "sorted", "spikes", "skew", "few values", "never varied", "another value", "few blocks",
-    # "few rounds"
+    # "few rounds", "copies"
     kind: str
     metric: str
     options: tuple[str, ...]  # of which it was seen, the clearest first; none: of all options together
@@ -76,6 +77,8 @@ class Concern:
     @property
     def text(self) -> str:
         """What was seen, of whom, and what to do about it, for people to read."""
+        if self.kind == "copies":
+            return self._said()
         subject = f"{self.metric} of {self.options[0]}" if self.options else self.metric
         others = f" Likewise {_listed(self.options[1:])}." if self.options[1:] else ""
         return f"{subject}: {self._said()}{others}"
@@ -100,6 +103,11 @@ class Concern:
 
     def _said(self) -> str:
         saw = self.figures
+        if self.kind == "copies":
+            return (
+                f"{saw['copies']:,.0f} of {saw['rows']:,.0f} rows are exact copies of others. If a file was pasted "
+                "twice, take the copies out: they are no new measurements, and noise looks smaller than it is."
+            )
         if self.kind == "few blocks":
             left = saw["of"] - saw["blocks"]
             all_of_them = f"measure the other {left:,.0f} blocks, too" if left > 0 else "take more blocks"
@@ -227,6 +235,23 @@ def examine(
     if bell[able.metric].any():
         tests += _tests_of_shape(able.some(bell[able.metric]))
     return _judged(tests, options, metrics) + concerns
+
+
+def copies(rows: Sequence[tuple[object, ...]], n_options: int) -> Concern | None:
+    """Return the concern that rows of a table are copies of others, as if a file was pasted twice; None if not.
+
+    Rounded numbers are equal now and then, too. So either all rows are there equally often, or several times as often
+    as one of them; or many are there twice, and none three times, though by chance about 7 would be.
+    """
+    often = Counter(Counter(rows).values())  # how many different rows are there once, twice, ...
+    different, extra = sum(often.values()), sum((times - 1) * n for times, n in often.items())
+    if different < max(10, 2 * n_options) or extra < FEWEST:
+        return None
+    whole = math.gcd(*often) > 1
+    pairs, single = often[2], often[1]
+    if whole or (max(often) == 2 and 2.0 * pairs * pairs >= 3.0 * 7.0 * single):
+        return Concern("copies", "", (), {"copies": float(extra), "rows": float(len(rows))})
+    return None
 
 
 def contradicted(

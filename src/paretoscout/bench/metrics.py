@@ -139,7 +139,7 @@ def source_of(
     name = checks.name("name of a metric", found["name"].strip())
     given = None if found["direction"] is None else checks.direction(name, found["direction"])
     kind, argument = _kind(name, found["source"])
-    direction, unit, usual = BUILT_IN.get(kind, (None, "", "0"))
+    direction, unit, usual = BUILT_IN.get(kind, (checks.usual_direction(name), "", "0"))
     if given is None and direction is None:
         raise InvalidInput(f"metric {name!r} must say what is better: write {name}:min or {name}:max")
     if kind == "exit" and given == "min":

@@ -118,8 +118,12 @@ def analyze(
     if gate is not None:
         gate.check(table.arms)
     notes = [] if reading is None else reading.lines()
+    if reading is None and (directions := values.unsaid(what["metrics"])):
+        notes = [line(directions)]
     screen = show.console()
     if as_json:
+        if reading is None:
+            click.echo("\n".join(notes), err=True, nl=bool(notes))
         more = {} if reading is None else {"reading": reading.as_dict()}
         click.echo(json.dumps(table.as_dict() | more, indent=2, allow_nan=False))
     else:

@@ -113,7 +113,8 @@ def _problem_options(command: Any) -> Any:
             "metrics",
             multiple=True,
             metavar="NAME[:min|:max]",
-            help="Metric column of a CSV file (repeat for several); max unless told.",
+            help="Metric column of a CSV file (repeat for several). Unless told min for names of times, costs, sizes, "
+            "errors and the like, else max.",
         ),
         some_metric_options("tradeoffs"),
         click.option("--arm", metavar="COLUMN", help="Column of a CSV file that names the option."),

@@ -131,7 +131,8 @@ _OF_METRICS = {
         "metrics",
         multiple=True,
         metavar="NAME[:min|:max][:pass-fail]",
-        help="What is measured (repeat for several); max unless told. pass-fail: each outcome is 0 or 1.",
+        help="What is measured (repeat for several). Unless told min for names of times, costs, sizes, errors and the "
+        "like, else max. pass-fail: each outcome is 0 or 1.",
     ),
 }
 

@@ -32,20 +32,31 @@ def kind_of(text: str) -> tuple[str, str]:
 
 
 def direction_of(text: str) -> tuple[str, str]:
-    """Read NAME[:min|:max].
+    """Read NAME[:min|:max]; what is not said is told by the name, see `checks.usual_direction`, else it is max.
 
-    >>> direction_of("time:minimize"), direction_of("quality")
-    (('time', 'min'), ('quality', 'max'))
+    >>> direction_of("time:minimize"), direction_of("quality"), direction_of("latency_ms")
+    (('time', 'min'), ('quality', 'max'), ('latency_ms', 'min'))
     """
     from .. import checks
 
-    name, _, direction = text.rpartition(":") if ":" in text else (text, "", "max")
+    name, _, direction = text.rpartition(":") if ":" in text else (text, "", checks.usual_direction(text) or "max")
     if ":" in name:
         raise InvalidInput(
             f"name of a metric must have no ':' in it, because after that comes min or max, and then perhaps "
             f"pass-fail, got {text!r}: call it otherwise"
         )
     return name, checks.direction(name, direction)
+
+
+def unsaid(texts: Sequence[str]) -> str:
+    """Say which directions were taken of metrics that were written without one; empty if there is none.
+
+    >>> unsaid(["latency_ms", "quality", "size:min"])
+    'smaller latency_ms is better, larger quality is better: taken so; -m NAME:min or -m NAME:max says otherwise'
+    """
+    taken = [direction_of(rest) for rest, _ in map(kind_of, texts) if ":" not in rest]
+    said = ", ".join(f"{'smaller' if direction == 'min' else 'larger'} {name} is better" for name, direction in taken)
+    return f"{said}: taken so; -m NAME:min or -m NAME:max says otherwise" if said else ""
 
 
 def json_of(text: str, where: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..algorithms.contract import Settings
 from ..defaults import DELTA
+from ..diagnostics import copies
 from ..errors import InvalidInput, UnknownName
 from ..frames import Columns
 from ..kernels.arrays import BoolArray, FloatArray
@@ -141,12 +142,17 @@ def study_of_table(
             "option has nothing to be compared with"
         )
     known = sigma_of(sigma, names, len(stated))
+    on = [()] * len(labels) if block is None or passing else [(name,) for name in columns.labels(block)]
+    seen = copies(list(zip(labels, on, *cells.values(), strict=True)), len(first))
+    noticed = () if seen is None else (seen,)
     if block is not None:
         for what, given in (("sigma", sigma), ("guards", guards), ("contexts", contexts), ("time", time)):
             if given is not None and len(given if isinstance(given, (tuple, list, dict)) else [given]):
                 raise InvalidInput(f"{what} of analyze must be left out where the table has blocks, got {given!r}")
         wide = Columns(columns.with_columns({arm: labels, block: columns.labels(block), **cells}), columns.where)
-        return _study_of_blocks(wide, labels, wide.labels(block), stated, target, passing, **how)
+        study = _study_of_blocks(wide, labels, wide.labels(block), stated, target, passing, **how)
+        study.noticed = noticed
+        return study
     if target is not None:
         raise InvalidInput(f"target of analyze must go with block: the column that names it, got {target!r}")
     study = Study(
@@ -161,6 +167,7 @@ def study_of_table(
     when = {} if time is None else {" ": columns.numbers(time).tolist()}  # names that no metric has
     rows = columns.with_columns({"": labels, **cells, **when})
     study.tell_frame(rows, arm="", time=None if time is None else " ")
+    study.noticed = noticed
     return study
 
 

@@ -212,6 +212,7 @@ class Study:
         """Make the study, or find it, in its storage."""
         name = self.name
         self._concerns: tuple[Concern, ...] = ()
+        self.noticed: tuple[Concern, ...] = ()  # what was seen of a table before its rows were told
         self._looked_after: tuple[int, ...] = (-1,)  # the event after which what was measured was examined, and of whom
         # only now: what is wrong leaves no file behind
         self.storage = storage_of(_where(storage), make=spec is not None)
@@ -760,7 +761,7 @@ class Study:
         """Return what speaks against the assumptions: everybody examines the same events, and sees the same."""
         if replica.look >= 0 and (after := (replica.look, *replica.withdrawn, len(replica.arms))) != self._looked_after:
             self._concerns, self._looked_after = self._examined(replica), after
-        return self._concerns
+        return (*self.noticed, *self._concerns)
 
     def _examined(self, replica: Replica) -> tuple[Concern, ...]:
         """Look for what the guarantee does not allow for, in what was measured of late."""
