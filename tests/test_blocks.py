@@ -292,7 +292,7 @@ def test_nothing_is_left_to_ask_while_all_that_is_left_is_being_measured() -> No
 
 def test_a_whole_table_is_judged_for_certain() -> None:
     values = outcomes(6, noise=2.0)
-    said = ps.analyze(frame(values), arm="model", block="prompt", metrics=METRICS, goal="front")
+    said = ps.analyze(frame(values), arm="model", block="prompt", metrics=METRICS, goal="front", target="list")
     means = values.mean(axis=1)
     assert said.guarantee.probability == 1.0
     assert "no probability is involved" in str(said.guarantee)
@@ -310,7 +310,7 @@ def test_a_table_of_a_study_that_let_options_go_is_judged_in_its_order() -> None
     chosen = [i for i, (model, prompt) in enumerate(zip(rows["model"], rows["prompt"], strict=True))
               if int(prompt[1:]) < keep[int(model[1:])]]  # fmt: skip
     nested = {name: [column[i] for i in chosen] for name, column in rows.items()}
-    for target in ("list", None):
+    for target in ("list", "population", None):
         study = study_of_table(nested, "model", METRICS, block="prompt", target=target)
         assert study.spec.asked.blocks is not None
         assert study.spec.asked.blocks.target == (target or "population")  # who stopped it may have looked
@@ -428,14 +428,16 @@ def test_a_csv_file_of_models_and_prompts(tmp_path: Path, monkeypatch: pytest.Mo
     with open("evals.csv", "w", newline="") as file:
         csv.writer(file).writerows([list(rows), *zip(*rows.values(), strict=True)])
     measured = ("-m", "quality", "-m", "speed", "--eps", "0.2")
-    said = run("analyze", "evals.csv", "--arm", "model", "--block", "prompt", *measured)
+    said = run("analyze", "evals.csv", "--arm", "model", "--block", "prompt", "--target", "list", *measured)
     assert "for certain" in said
     assert "probability is involved" in " ".join(said.split())
     assert "would have done" in said
     Path("prompts.txt").write_text("\n".join(dict.fromkeys(rows["prompt"])))
     arms = [word for k in range(6) for word in ("--arm", f"m{k}")]
     made = run("create", *arms, "--blocks", "prompts.txt", *measured)
-    assert "40 blocks, in an order drawn at random; the answer is about these" in made
+    assert made.startswith("study 'study' in ")
+    assert "target list (about exactly these, as they are measured once)" in made.splitlines()[0]
+    assert "40 blocks, in an order drawn at random" in made
     assert "so few blocks are soon measured" in made
     trial, arm, block = run("ask").split()
     assert arm in rows["model"]

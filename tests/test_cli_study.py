@@ -523,13 +523,13 @@ def test_analyze(folder: Path) -> None:
     shown = ok(*arguments, "--out", "x.png")
     assert "2 front, 1 dominated; 60 samples" in shown
     assert (folder / "x.png").read_bytes().startswith(b"\x89PNG")
-    assert [row["verdict"] for row in read(*arguments, "--json")["options"]] == ["front", "front", "dominated"]
+    assert [row["verdict"] for row in read(*arguments, "--json")["options"]] == ["front", "dominated", "front"]
     lines = [
         f"{arm},{name},{value}" for arm, *pair in rows for name, value in zip(("quality", "cost"), pair, strict=True)
     ]
     (folder / "long.csv").write_text("\n".join(["model,what,number", *lines]))
     long = ("analyze", "long.csv", *arguments[2:], "--long", "metric=what,value=number")
-    assert [row["verdict"] for row in read(*long, "--json")["options"]] == ["front", "front", "dominated"]
+    assert [row["verdict"] for row in read(*long, "--json")["options"]] == ["front", "dominated", "front"]
     (folder / "few.csv").write_text("\n".join(wide.splitlines()[:7]))
     few = run("analyze", "few.csv", *arguments[2:])
     assert few.exit_code == 3

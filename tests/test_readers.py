@@ -101,9 +101,10 @@ def test_one_command_gives_verdicts() -> None:
     assert "level=1   ★ front" in done.output
     assert "within this session" in done.output
     assert "left out: user, system: hyperfine keeps only their means" in done.output
-    assert run(*MODELS).exit_code == 0
     assert run(DATA / "pytest-benchmark.json").exit_code == 0
-    assert run(DATA / "promptfoo.json").exit_code == 0
+    for files_of in (MODELS, (DATA / "promptfoo.json",)):
+        assert run(*files_of).exit_code == 3, "six prompts prove nothing about all there could be"
+    assert run(DATA / "promptfoo.json", "--target", "list").exit_code == 0
 
 
 def test_numbers_are_those_of_the_files() -> None:
@@ -200,7 +201,7 @@ def test_models_of_lm_eval_are_compared_on_documents(tmp_path: Path) -> None:
     assert set(reading.options) == {"qdpv68r5", "better"}
     assert len(reading) == 6, "one filter counts, or every document would count twice"
     assert "filter loose: only none counts" in reading.left_out
-    assert ps.analyze(reading).front == ("better",)
+    assert ps.analyze(reading, target="list").front == ("better",)
 
 
 # What is said and what is asked for
@@ -294,7 +295,11 @@ def test_repeats_of_a_prompt_are_one_block(tmp_path: Path) -> None:
     reading = ps.read(tmp_path / "p")
     assert len(set(reading.table["block"])) == 6
     assert "2 of each, of which the mean counts" in reading.made_of
-    assert ps.analyze(reading).guarantee.probability == 1.0
+    assert any(text.startswith("cost: so few different values are no normal noise") for text in reading.left_out)
+    table = ps.analyze(reading)
+    assert table.guarantee.probability == 0.95
+    assert "24 of 24" not in str(table.warnings)
+    assert "12 of 24 rows are exact copies of others" in str(table.warnings), "as if the file was pasted twice"
 
 
 def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def cells(seed: int, ragged: bool) -> dict[str, list[Any]]:
 
 
 def shuffled(table: dict[str, list[Any]], seed: int) -> dict[str, list[Any]]:
-    order = np.random.default_rng(seed).permutation(len(table["arm"]))
+    order = np.random.default_rng(seed).permutation(len(next(iter(table.values()))))
     return {name: [column[k] for k in order] for name, column in table.items()}
 
 
@@ -144,3 +145,88 @@ def test_rounded_numbers_are_no_copies(digits: int) -> None:
         values = np.round(5.0 * rng.standard_normal(200), digits).tolist()
         table = ps.analyze({"arm": ["a", "b"] * 100, "x": values}, "arm", {"x": "max"})
         assert "copies" not in [concern.kind for concern in table.concerns]
+
+
+# What an answer on blocks is about
+
+
+def answers(seed: int, prompts: int = 60, repeats: int = 1, lead: float = 0.0) -> dict[str, list[Any]]:
+    """Two models that pass each prompt with its own probability, the second one more often by `lead`."""
+    rng = np.random.default_rng(seed)
+    passes = 0.1 + (0.8 - lead) * rng.random(prompts)
+    rows = [(f"m{k}", f"p{b}", rng.random() < p + lead * k) for k in range(2) for b, p in enumerate(passes)]
+    rows += [(m, p, rng.random() < passes[int(p[1:])] + lead * int(m[1:])) for m, p, _ in rows * (repeats - 1)]
+    return {"model": [m for m, *_ in rows], "prompt": [p for _, p, _ in rows], "ok": [float(x) for *_, x in rows]}
+
+
+def judged(table: dict[str, list[Any]], **how: Any) -> ps.VerdictTable:
+    return ps.analyze(table, "model", [ps.Metric("ok", eps=0.001, bounds=(0, 1))], block="prompt", **how)
+
+
+def test_one_of_two_identical_models_is_not_dominated_unless_the_list_is_asked_about() -> None:
+    """At most 2 of 8 tables: more has probability 0.006 at delta 0.05. As they were answered once, about all are."""
+    wrong = dict.fromkeys((None, "population", "list"), 0)
+    for seed in range(8):
+        for target in wrong:
+            wrong[target] += "dominated" in judged(answers(seed), target=target).verdicts
+    assert wrong[None] == wrong["population"] <= 2
+    assert wrong["list"] >= 5
+    said = str(judged(answers(0), target="list").guarantee)
+    assert "on exactly these 60 blocks, as they were measured once, so no probability is involved" in said
+    assert "about the population of the blocks" in str(judged(answers(0)).guarantee)
+
+
+def test_repeats_of_a_cell_are_used_where_the_list_is_asked_about() -> None:
+    """With three answers of each model to each prompt noise counts: at most 2 of 5, more has probability 0.001."""
+    wrong = 0
+    for seed in range(5):
+        table = judged(answers(seed, repeats=3), target="list")
+        wrong += "dominated" in table.verdicts
+        assert table.guarantee.probability == 0.95
+        assert "each of which was measured at least 3 times: 180 answers of each option" in str(table.guarantee)
+    assert wrong <= 2
+    assert judged(answers(1, prompts=40, repeats=6, lead=0.4), target="list").verdicts == ("dominated", "front")
+    for number in range(2):
+        assert said(judged(shuffled(answers(3, repeats=2), number), target="list")) == said(
+            judged(answers(3, repeats=2), target="list")
+        )
+
+
+def test_every_command_calls_the_target_by_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke
+    Path("prompts.txt").write_text("\n".join(f"p{b}" for b in range(60)))
+    make = ["create", "--arm", "m0", "--arm", "m1", "-m", "ok", "--bounds", "ok=0,1", "--blocks", "prompts.txt"]
+    first = run(main, [*make, "--target", "population", "--name", "x"]).output.splitlines()[0]
+    assert first.endswith("target population (about all blocks there could be)")
+    for command in (make, ["analyze", "prompts.txt"]):
+        assert "No such option '--population'" in run(main, [*command, "--population"]).output
+    refused = run(main, [*make, "--target", "population", "--sample", "--name", "y"])
+    assert "sample of blocks must be True or False, and left out where target is 'population'" in refused.output
+
+
+def test_a_list_that_is_a_sample_has_two_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table, run = answers(2), CliRunner().invoke
+    prompts = [f"p{b}" for b in range(60)]
+    metrics = [ps.Metric("ok", bounds=(0, 1))]
+    study = ps.Study(["m0", "m1"], metrics, blocks=prompts, sample=True, storage="paretoscout.db")
+    study.tell_frame(table, arm="model", block="prompt")
+    assert "undecided" not in study.verdicts().verdicts
+    population = study.for_population()
+    assert population is not None
+    alone = ps.Study(["m0", "m1"], metrics, blocks=prompts, target="population", storage="memory")
+    alone.tell_frame(table, arm="model", block="prompt")
+    assert population.verdicts == alone.verdicts().verdicts == ("undecided", "undecided")
+    np.testing.assert_array_equal(population.widths, alone.verdicts().widths)
+    assert "both readings together may fail with probability 0.1" in str(population.guarantee)
+    assert "on exactly these 60 blocks" in str(study.verdicts().guarantee), "the reading of the list is what it was"
+    shown = " ".join(run(main, ["status"]).output.split())
+    assert "for all blocks there could be, of which those of the list are a random sample:" in shown
+    assert "about the population of the blocks" in shown
+    plain = json.loads(run(main, ["status", "--json"]).output)
+    assert {option["verdict"] for option in plain["population"]["options"]} == {"undecided"}
+    assert ps.Study.load(storage="paretoscout.db").for_population() is not None, "the study remembers it"
+    assert ps.Study(["m0", "m1"], metrics, blocks=prompts, storage="memory").for_population() is None
+    with pytest.raises(ps.errors.InvalidInput, match="sample of a study must be left out where it has no blocks"):
+        ps.Study(["m0", "m1"], metrics, sample=True, storage="memory")

@@ -94,7 +94,7 @@ def guarantee_of(asked: Statement, algorithm: Algorithm, settings: Settings, ass
 def for_certain(guarantee: Guarantee, asked: Statement, notes: Sequence[str] = ()) -> Guarantee:
     """Return what is promised where every option was measured on the whole list that the answer is about."""
     n = 0 if asked.blocks is None else len(asked.blocks.names)
-    measured = f"about these measurements: all options on all {n} blocks of the list, so no probability is involved"
+    measured = f"on exactly these {n} blocks, as they were measured once, so no probability is involved"
     relative = [metric.name for metric in asked.metrics if metric.relative]
     means = [f"geometric means of {', '.join(relative)} over the blocks"] if relative else []
     return replace(guarantee, probability=1.0, assumptions=(*judged(asked), measured, *means, *notes))
@@ -160,7 +160,11 @@ def _differences(asked: Statement, blocks: Blocks) -> list[str]:
     if blocks.rounds:
         return ["options compared within rounds, which are independent of each other", *said]
     if blocks.listed:
-        return [f"about the {len(blocks.names)} blocks of the list, measured once, in an order drawn at random", *said]
+        listed = f"on exactly these {len(blocks.names)} blocks of the list, as they are measured once"
+        return [f"{listed}, in an order drawn at random", *said]
+    if blocks.repeats > 1:
+        n = f"{len(blocks.names)} answers of each option"
+        return [f"about these blocks, each of which was measured at least {blocks.repeats} times: {n}", *said]
     return ["about the population of the blocks, drawn from it at random", *said]
 
 

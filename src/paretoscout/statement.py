@@ -295,9 +295,18 @@ class Blocks:
     names: tuple[str, ...] = ()  # none: there is no end of them
     target: str = "list"  # one of TARGETS
     passing: bool = False  # a block that an option has missed is gone, as a stretch of time is
+    sample: bool = False  # the list is a random sample of a population, which a second reading is about
+    repeats: int = (
+        1  # if above 1, names are those of answers, so many of each block, and the answer is about the blocks
+    )
 
     def __post_init__(self) -> None:
         checks.one_of("target of blocks", self.target, TARGETS)
+        if not isinstance(self.sample, bool) or (self.sample and not self.listed):
+            raise InvalidInput(
+                f"sample of blocks must be True or False, and left out where target is 'population', which says that "
+                f"they are a sample: got {checks.got(self.sample)} and {self.target!r}"
+            )
         for name in self.names:
             checks.name("name of a block", name)
         if self.names and len(self.names) < FEWEST_BLOCKS:

@@ -835,6 +835,20 @@ def context_cases() -> Iterator[DoorCase]:
     yield from cases()
 
 
+def answer_cases() -> Iterator[DoorCase]:
+    """Complete tables of answers."""
+    from .on_tables import answer_cases as cases  # which is made of what is here
+
+    yield from cases()
+
+
+def sequence_cases() -> Iterator[DoorCase]:
+    """Files of runs in sequence."""
+    from .on_tables import sequence_cases as cases  # which is made of what is here
+
+    yield from cases()
+
+
 #: By the name that `--family` takes; the most dangerous first.
 DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "workers": worker_cases,
@@ -848,6 +862,8 @@ DOORS: dict[str, Callable[[], Iterator[DoorCase]]] = {
     "files": file_cases,
     "laws": law_cases,
     "contexts": context_cases,
+    "answers": answer_cases,
+    "sequence": sequence_cases,
 }
 
 

@@ -168,7 +168,8 @@ def analyzed_on_blocks(options: Options, holes: str, order: str, n_blocks: int, 
         there = rng.random((K, n_blocks)) < 0.8
     settings = {name: value for name, value in options.settings.items() if name != "sigma"}
     frame = frame_on(options, values, there, order)
-    table = analyze(frame, "arm", **settings, delta=delta, block="block")
+    target = "list" if holes == "none" else "population"
+    table = analyze(frame, "arm", **settings, delta=delta, block="block", target=target)
     return Played(options.wrong(table), "undecided" not in table.verdicts, int(there.sum()))
 
 

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..shown import line
 from . import values
 from .conventions import Exit
-from .options import block_option, goal_option, measured, metric_options, population_option, time_option
+from .options import block_option, goal_option, measured, metric_options, target_option, time_option
 from .standing import all_measured, all_option, limit
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _out = click.Path(path_type=Path, dir_okay=False, writable=True)
 )
 @time_option
 @block_option
-@population_option
+@target_option("population")
 @click.option(
     "--rows",
     type=click.Choice(["sessions", "processes", "batches", "runs"]),

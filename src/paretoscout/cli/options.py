@@ -162,14 +162,14 @@ def block_option(command: Any) -> Any:
     )(command)
 
 
-def population_option(command: Any) -> Any:
-    """What an answer on blocks is about."""
+def target_option(default: str) -> Callable[[F], F]:
+    """Add what an answer on blocks is about."""
     return click.option(
-        "--population",
-        "target",
-        flag_value="population",
-        help="The answer is about all blocks there could be, of which these were drawn. [default: about these]",
-    )(command)
+        "--target",
+        type=click.Choice(["population", "list"]),
+        help="With blocks, what the answer is about: all blocks there could be, of which these were drawn; or exactly "
+        f"these, as they were measured once. [default: {default}]",
+    )
 
 
 def goal_option(default: str | None, shown: str | bool = True) -> Callable[[F], F]:

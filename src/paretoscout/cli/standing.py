@@ -111,6 +111,9 @@ def _show(study: Study, known: Details, as_json: bool, forecast: bool, everythin
     else:
         ahead, screen = _remaining(known), show.console()
         screen.print(_picture(study, known.standing, ahead, everything))
+        if (population := known.for_population()) is not None:
+            show.said(screen, "for all blocks there could be, of which those of the list are a random sample:")
+            screen.print(show.verdict_table(population, **limit(everything)))
         show.answer(screen, known.standing.table, known, ahead)
 
 
@@ -191,10 +194,15 @@ def all_measured(table: VerdictTable) -> bool:
 
 
 def _as_json(known: Details, forecast: bool, indent: int | None) -> str:
-    if not forecast:
+    population = known.for_population()
+    if not forecast and population is None:
         return known.standing.as_json(indent)
-    ahead = _remaining(known)
-    said = {**known.standing.as_dict(), "remaining": None if ahead is None else _plain(asdict(ahead))}
+    said = known.standing.as_dict()
+    if population is not None:
+        said["population"] = population.as_dict()
+    if forecast:
+        ahead = _remaining(known)
+        said["remaining"] = None if ahead is None else _plain(asdict(ahead))
     return json.dumps(said, indent=indent, allow_nan=False)
 
 

@@ -23,8 +23,8 @@ from .options import (
     load,
     measured,
     metric_options,
-    population_option,
     study_options,
+    target_option,
     time_option,
     waiting,
 )
@@ -93,7 +93,12 @@ NOT_MEASURED = "none"
     metavar="FILE",
     help="What every option is measured on, such as prompts: one in each line, or the first column of a CSV file.",
 )
-@population_option
+@target_option("list")
+@click.option(
+    "--sample",
+    is_flag=True,
+    help="The blocks of the list are a random sample of all there could be: status shows the reading for these, too.",
+)
 @study_options
 @click.pass_context
 def create(
@@ -111,8 +116,8 @@ def create(
     paretoscout create study.yaml
 
     A YAML file has the keys arms, metrics, and if need be name, title, contexts, model, theta_max, cost, sigma, guards,
-    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget, blocks, target, tradeoffs. Making the same
-    study again changes nothing.
+    delta, algorithm, seed, lease, give_up, at_give_up, order, goal, budget, blocks, target, sample, tradeoffs. Making
+    the same study again changes nothing.
     """  # noqa: D301 - click wants the character itself
     from ..frames import names_in
     from ..study import Study
@@ -140,6 +145,7 @@ def create(
             "goal": values.goal(what["goal"]),
             "blocks": None if what["blocks"] is None else names_in(what["blocks"]),
             "target": what["target"] or "list",
+            "sample": what["sample"],
             **{key: what[key] for key in ("seed", "budget", "order", "model", "theta_max", "title")},
         }
     study = Study(**settings, storage=storage, name=name)
@@ -205,7 +211,13 @@ def _about(study: Study) -> list[str]:
     from ..study.blocks import SHORT_LIST
 
     spec = study.spec
-    lines = [f"study {study.name!r} in {_where(study)}: {counted(len(spec.arms), 'option')}, delta {spec.delta:g}"]
+    blocks = spec.asked.blocks
+    about = ""
+    if blocks is not None and blocks.names:
+        whole = "exactly these, as they are measured once" if blocks.listed else "all blocks there could be"
+        about = f", target {blocks.target} (about {whole})"
+    head = f"study {study.name!r} in {_where(study)}: {counted(len(spec.arms), 'option')}"
+    lines = [f"{head}, delta {spec.delta:g}{about}"]
     if spec.title:
         lines.append(f"  question: {spec.title}")
     for position, metric in enumerate(spec.metrics):
@@ -245,10 +257,9 @@ def _about(study: Study) -> list[str]:
     if spec.asked.cost is not None:
         costs = spec.asked.cost
         lines.append(f"  cost of a measurement: from {costs.min():g} to {costs.max():g}")
-    blocks = spec.asked.blocks
     if blocks is not None:
-        about = "these" if blocks.listed else "the population that they come from"
-        lines.append(f"  {len(blocks.names):,} blocks, in an order drawn at random; the answer is about {about}")
+        sample = ", a random sample" if blocks.sample else ""
+        lines.append(f"  {len(blocks.names):,} blocks{sample}, in an order drawn at random")
         if blocks.listed and len(blocks.names) <= SHORT_LIST:
             lines.append("  so few blocks are soon measured: all options on all of them leave nothing to chance")
     if spec.budget is not None:

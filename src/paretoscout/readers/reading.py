@@ -42,6 +42,8 @@ LONGEST = 80
 NAMES = ("command", "test", "provider", "prompt", "model", "benchmark", "function", "file", "vars", "sample", "plan")
 #: Where options were compared within sessions, so many sessions are needed before anything can be proven, about.
 FEWEST_SESSIONS = 20
+#: In a table of fewer rows than this it cannot be told that a metric has few values.
+ENOUGH_ROWS = 20
 #: Of fewer rows of an option next to nothing can be proven.
 FEWEST_ROWS = 16
 
@@ -198,11 +200,19 @@ class Measurements:
                 why.append(f"{name}: it is {values[0]:g} in all rows")
             elif having.get(name, measured) < measured:
                 why.append(f"{name}: some options have none")
+            elif self.form.nature == "answers" and self._few(measure, values):
+                taken = f"-m {shlex.quote(name)} --exact {shlex.quote(name)}"
+                why.append(f"{name}: so few different values are no normal noise; {taken} takes it as certain")
             else:
                 chosen.append(self.metric(name))
         stated = {each.partition(":")[0] for found in self.found for each in found.left_out}
         more = [name for name in more if name.partition(":")[0] not in stated]
         return chosen, [*why, *([f"{', '.join(more)}: not usual; -m {shlex.quote(more[0])} takes it"] if more else [])]
+
+    @staticmethod
+    def _few(measure: Measure, values: Sequence[float]) -> bool:
+        """Return True if `analyze` would refuse a metric for its few values, unless more is said of it."""
+        return measure.bounds is None and len(values) >= ENOUGH_ROWS and len(set(values)) <= FEW_VALUES
 
     def metric(self, name: str, direction: str | None = None) -> Metric:
         """Return a metric as the format knows it."""
@@ -420,9 +430,9 @@ class _Taking:
         ]
         if missing:
             self.notes.append(f"some {self.given.form.called} lack a number, and do not count: {', '.join(missing)}")
-        self.assumed.append(f"{self.given.form.called} as they are in the files: asked again, they may differ")
         if self.roles.inputs and not missing:
-            self.notes.append("the answer is about these; --population asks about all there could be")
+            on = " and ".join(self.roles.inputs)
+            self.notes.append(f"the answer is about all {on} there could be; --target list asks about exactly these")
         blocks = [run.on for run in kept] if self.roles.inputs else None
         per_cell = len(kept) / max(len({(run.option, run.on) for run in kept}), 1)
         repeats = f", {per_cell:.3g} of each, of which the mean counts" if per_cell > 1.01 else ""

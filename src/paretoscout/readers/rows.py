@@ -89,9 +89,9 @@ def rows_of(runs: Sequence[Run], rows: str, logs: Mapping[str, bool]) -> Timed:
         theirs = [mean[:, column] for mean in means]
         if rows == "batches" and (found := dependence(theirs)) is not None:
             said.alike[name] = found
-            theirs = [stretch(own, found) for own in theirs]
-        for own in theirs:
-            said.values[name].extend((np.exp(own) if by_ratios else own).tolist())
+            theirs = [stretch(each, found) for each in theirs]
+        for made in theirs:
+            said.values[name].extend((np.exp(made) if by_ratios else made).tolist())
     return said._replace(size=size)
 
 

@@ -107,6 +107,7 @@ class StudyBody(Closed):
         list[Name] | Literal["rounds"] | None, Field(description="what every option is measured on, such as prompts")
     ] = None
     target: Literal["list", "population"] = "list"
+    sample: Annotated[bool, Field(description="the blocks of a list are a random sample of a population")] = False
     tradeoffs: Annotated[
         Annotated[list[Text], Field(max_length=LIMITS.tradeoffs)]
         | Annotated[list[list[Number]], Field(max_length=LIMITS.tradeoffs)]

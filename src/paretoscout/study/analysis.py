@@ -17,15 +17,13 @@ from ..frames import Columns
 from ..kernels.arrays import BoolArray, FloatArray
 from ..laws import FEW_VALUES, NORMAL, PASS_FAIL, SILENT, law_of
 from ..readers import Reading
+from ..readers.reading import ENOUGH_ROWS
 from ..shown import counted
 from ..statement import NUMBER, Blocks, Metric, Statement
 from ..verdicts import VerdictTable
 from .rows import drawn_order
 from .spec import Guard, arm_names, guards_of, metrics_of, sigma_of
 from .study import Study
-
-#: In a table of fewer rows than this nobody can tell that a metric has few values.
-ENOUGH_ROWS = 20
 
 
 def analyze(
@@ -59,9 +57,11 @@ def analyze(
     sorted rows.
     block: the column that says on what an option was measured: a prompt, a file. Options are then compared on the
     blocks that both were measured on, and the mean of the rows of an option on a block is its outcome there.
-    target: with blocks, what the answer is about: "list" or "population", as in `Study`. None: the list, if each option
-    was measured on all blocks; else the population. Say "list" where each option was measured on the first blocks of
-    one order, and the list was settled before anything was measured.
+    target: with blocks, what the answer is about. "population", the default: all blocks there could be, of which these
+    were drawn at random. "list": exactly these. If each option has all of them once, that is certain: of the outcomes
+    as they are, whatever another run would give. If each was measured several times on each, the noise counts, and the
+    answer is about the mean of many runs. Else say "list" where each option was measured on the first blocks of one
+    order, and the list was settled before anything was measured.
 
     The rest is as in `Study`.
 
@@ -186,9 +186,10 @@ def _study_of_blocks(
 ) -> Study:
     """Return a study that was told a table of options and blocks.
 
-    If each option has all blocks, nothing is left to chance. If the blocks of each are the first ones of one order
-    (those of a study that let options go early), that is the order; where it leaves a choice it is drawn at random,
-    because a table may be sorted by outcome. Else a pair is judged by the blocks of both. passing: blocks are sessions.
+    If each option has all blocks of a list once, nothing is left to chance. If the blocks of each are the first ones of
+    one order (those of a study that let options go early), that is the order; where it leaves a choice it is drawn at
+    random, because a table may be sorted by outcome. Else a pair is judged by the blocks of both. passing: blocks are
+    sessions.
     """
     how.pop("guards", None)
     arms, named = tuple(sorted(set(labels))), tuple(sorted(set(blocks)))
@@ -196,7 +197,14 @@ def _study_of_blocks(
     there: BoolArray = ~np.any(np.isnan(values), axis=2)
     for metric in metrics:
         _check_pass_fail(columns, metric)
-    if not there.all() or target == "population":  # else nothing is left to chance, whatever the numbers are like
+    if target == "list" and there.all() and (answers := _answers(columns, labels, blocks, metrics)) is not None:
+        blocks, repeats = answers
+        named, target = tuple(sorted(set(blocks))), "population"
+        values = columns.cells(labels, blocks, arms, named, {metric.name: metric.relative for metric in metrics})
+        there = ~np.any(np.isnan(values), axis=2)
+    else:
+        repeats = 1
+    if target != "list" or not there.all():  # else nothing is left to chance, whatever the numbers are like
         metrics = tuple(_bounded(metric, columns.numbers_or_none(metric.name)) for metric in metrics)
     metrics = tuple(_of_cells(metric, values[:, :, position]) for position, metric in enumerate(metrics))
     by_size = there[np.argsort(there.sum(axis=1), kind="stable")]
@@ -212,7 +220,7 @@ def _study_of_blocks(
         sigma=np.full(len(metrics), np.nan),
         goal=goal,
         delta=delta,
-        blocks=Blocks(named, target or ("list" if there.all() else "population"), passing=passing or not nested),
+        blocks=Blocks(named, target or "population", passing=passing or not nested, repeats=repeats),
         tradeoffs=tradeoffs,
     )
     if not there.all() and np.isinf(asked.spans).any():  # type: ignore[arg-type]
@@ -237,6 +245,30 @@ def _check_pass_fail(columns: Columns, metric: Metric) -> None:
             raise InvalidInput(
                 f"{metric.name!r} in {columns.row(row)} must be 0 or 1, because its kind is 'pass/fail', got {value:g}"
             )
+
+
+def _answers(
+    columns: Columns, labels: Sequence[str], blocks: Sequence[str], metrics: Sequence[Metric]
+) -> tuple[list[str], int] | None:
+    """Return which answer to which block each row is, and how many there are of each at least; None if some has one.
+
+    Answers of different options are compared in pairs, so which is the first one of a block is drawn at random. Those
+    beyond the fewest of a block are averaged with the last one.
+    """
+    cells = list(zip(labels, blocks, strict=True))
+    fewest: dict[str, int] = {}
+    for (_, block), n in Counter(cells).items():
+        fewest[block] = min(n, fewest.get(block, n))
+    if min(fewest.values()) < 2:
+        return None
+    values = np.array([columns.numbers_or_none(metric.name) for metric in metrics], float).T
+    seen: Counter[tuple[str, str]] = Counter()
+    named = [""] * len(cells)
+    for row in drawn_order([f"{block}\n{label}" for label, block in cells], values).tolist():
+        block = cells[row][1]
+        named[row] = f"{block} #{min(seen[cells[row]], fewest[block] - 1) + 1}"
+        seen[cells[row]] += 1
+    return named, min(fewest.values())
 
 
 def _check_repeats(columns: Columns, labels: Sequence[str], blocks: Sequence[str]) -> None:

@@ -34,6 +34,7 @@ KEYS = (
     "budget",
     "blocks",
     "target",
+    "sample",
     "tradeoffs",
 )
 METRIC_KEYS = ("direction", "eps", "unit", "bounds", "exact", "scale", "ratio", "kind")

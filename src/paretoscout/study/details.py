@@ -66,6 +66,10 @@ class Details:
         """Return the verdicts with a larger eps, as `Study.with_larger_eps`."""
         return self._replica.with_larger_eps()
 
+    def for_population(self) -> VerdictTable | None:
+        """Return the verdicts for the population, as `Study.for_population`."""
+        return self._replica.for_population()
+
     def remaining(self, replicates: int = 20, seconds: float = 1.0) -> Remaining:
         """Estimate how many more samples it takes, as `Study.remaining`."""
         return remaining(self._replica, replicates, seconds)

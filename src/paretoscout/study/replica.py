@@ -448,6 +448,26 @@ class Replica:
             said += [text.format(", ".join(names))] if names else []
         return "; and on ".join(said)
 
+    def for_population(self) -> VerdictTable | None:
+        """Return the verdicts for the population of which the list is a sample, from the same outcomes."""
+        blocks = self.spec.asked.blocks
+        if blocks is None or not blocks.sample or self.added or self.withdrawn or self.spec.guards:
+            return None
+        asked = replace(self.spec.asked, blocks=replace(blocks, target="population", sample=False))
+        twin = self.frozen()
+        twin.spec = replace(self.spec, asked=asked)
+        twin._fix()
+        twin._index()
+        twin.certain = False
+        twin._start()
+        twin._feed_blocks(self.session.state, self.place)
+        if twin.judge is not None:
+            twin._look(twin.judge)
+        table = twin.verdicts()
+        both = f"with a delta of its own: both readings together may fail with probability {2.0 * asked.delta:.10g}"
+        guarantee = replace(table.guarantee, assumptions=(*table.guarantee.assumptions, both))
+        return replace(table, guarantee=guarantee)
+
     @property
     def judgement(self) -> Judgement | None:
         """The verdicts that people act on, if they were asked for; arms are numbered among those that are there."""

@@ -164,6 +164,10 @@ class StudySpec:
         for metric in asked["metrics"]:
             if metric["kind"] == NUMBER:
                 del metric["kind"]  # likewise
+        if self.asked.blocks is not None:
+            new = {"sample": False, "repeats": 1}
+            blocks = asdict(self.asked.blocks).items()
+            asked["blocks"] = {name: value for name, value in blocks if new.get(name) != value}
         asked["sigma"] = _plain(np.where(np.isnan(self.asked.sigma), None, self.asked.sigma))  # type: ignore[call-overload]
         rest = {name: value for name, value in vars(self).items() if name != "asked"}
         return json.dumps({"format": FORMAT, "asked": asked, **rest}, allow_nan=False, default=asdict)

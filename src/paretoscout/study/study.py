@@ -105,6 +105,8 @@ class Study:
         could be, of which these were drawn at random.
     on_failure: "void": a trial that fails has no outcome. "measure": in rounds, the share of trials that succeed is a
         metric, "success", as soon as one fails; other metrics are about trials that succeed.
+    sample: with blocks and target "list", say True if these are a random sample of all there could be. Then there is a
+        second reading, for the population, next to that of the list: see `for_population`.
     tradeoffs: what metrics are worth in units of others: ["1 ms <= 3 MB"]. Or weights of the metrics, a row for each
         sum by which options are judged; larger is better in all. See docs/tradeoffs.md. None: nothing is said.
     clock: returns the time in seconds, for tests. None: the clock of the storage.
@@ -143,6 +145,7 @@ class Study:
         title: str = "",
         blocks: Any = None,
         target: str = "list",
+        sample: bool = False,
         tradeoffs: Any = None,
         on_failure: str = VOID,
         clock: Callable[[], float] | None = None,
@@ -175,7 +178,7 @@ class Study:
                 goal=self._goal_there(storage) if goal is None else goal,
                 delta=delta,
                 budget=budget,
-                blocks=_blocks(blocks, target),
+                blocks=_blocks(blocks, target, sample),
                 tradeoffs=tradeoffs,
                 on_failure=on_failure,
             )
@@ -726,6 +729,15 @@ class Study:
         with self.log.reading() as replica:
             return replica.with_larger_eps()
 
+    def for_population(self) -> VerdictTable | None:
+        """Return the verdicts for all blocks there could be, if those of the list were stated to be a sample of them.
+
+        They rest on the same outcomes, and have a delta of their own: both readings together may fail with 2 delta.
+        None if the study was not told so, has guards, or its options changed.
+        """
+        with self.log.reading() as replica:
+            return replica.for_population()
+
     def with_eps(self, eps: Eps) -> VerdictTable:
         """Return the practical verdicts with another eps, in units of the metrics; it may be chosen after looking.
 
@@ -1160,13 +1172,18 @@ def _with_success(metrics: Any) -> tuple[Metric, ...]:
     return known if known[-1].name == SUCCESS else (*known, Metric(SUCCESS, "max", 0.05, bounds=(0.0, 1.0)))
 
 
-def _blocks(blocks: Any, target: str) -> Blocks | None:
+def _blocks(blocks: Any, target: str, sample: bool = False) -> Blocks | None:
     """Return blocks, however they are stated."""
     if blocks is None:
-        if target != "list":
-            raise InvalidInput(f"target of a study must be left out where it has no blocks, got {checks.got(target)}")
+        for what, given, usual in (("target", target, "list"), ("sample", sample, False)):
+            if given != usual:
+                raise InvalidInput(
+                    f"{what} of a study must be left out where it has no blocks, got {checks.got(given)}"
+                )
         return None
     if isinstance(blocks, str) and blocks == "rounds":
+        if sample:
+            raise InvalidInput("sample of a study must be left out where its blocks are rounds, got True")
         return Blocks((), "population", passing=True)
     if isinstance(blocks, Mapping) or hasattr(blocks, "columns"):
         columns = Columns(blocks, "the frame of blocks")
@@ -1177,7 +1194,7 @@ def _blocks(blocks: Any, target: str) -> Blocks | None:
         names = [str(block) if isinstance(block, (int, str, np.integer)) else block for block in blocks]
     if not names:
         raise InvalidInput("blocks of a study must be at least 3, got none")
-    return Blocks(tuple(names), target)
+    return Blocks(tuple(names), target, sample=sample)
 
 
 def _costs(cost: Any, names: Sequence[str]) -> list[float] | None:
