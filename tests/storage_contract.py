@@ -289,9 +289,9 @@ class StorageContract:
         first = Heartbeat("1f", "me", "machine", 7, "12", 1.5)
         other = Heartbeat("2e", "me", at=1.0)  # another run of a worker of the same name
         named = Heartbeat("", "gpu", at=2.0)
-        for heartbeat in (first, other, named):
+        for beat in (first, other, named):
             with storage.writing("study") as writer:
-                writer.beat(heartbeat)
+                writer.beat(beat)
         for each in (storage, handles()):
             assert sorted(each.heartbeats("study")) == sorted([first, other, named])
             assert each.head("study") == head

@@ -99,7 +99,7 @@ def test_tabular_evidence_equals_its_formula(difference: float, n_i: int, n_j: i
 @pytest.mark.parametrize("n_metrics", [1, 3, 20, 100, 1_000])
 def test_tables_of_many_metrics_are_small_and_say_the_same(n_metrics: int) -> None:
     """They took 0.4 MB for each metric, whatever the number of options."""
-    scales = np.tile([4096.0, 64.0, 8.0], (n_metrics, 1)) * np.arange(1, n_metrics + 1)[:, None]
+    scales = np.tile([4096.0, 64.0, 8.0], (n_metrics, 1)) * np.arange(1.0, n_metrics + 1)[:, None]
     table = split.prices_by_count(scales)
     assert table.nbytes <= 1.2e6
     for n in (1.0, 2.0, 100.0, 121.0, 122.0, 123.0, 4095.0, 4096.0, 5e5):

@@ -418,6 +418,7 @@ def test_it_is_in_the_catalogue_and_in_the_audit() -> None:
     problem = ps.problems.load("misfit-60")
     assert len(problem.arms) == 60
     assert "misfit" in ps.problems.available()["misfit-60"]
+    assert problem.contexts is not None
     plane = np.linalg.lstsq(problem.contexts, problem.means, rcond=None)[0]
     left = problem.means - problem.contexts @ plane
     assert 0.3 < left.std() / problem.means.std() < 0.5

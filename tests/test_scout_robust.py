@@ -88,6 +88,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
     early = session.verdicts().status
     rested = scout_robust.basis(session.state)
     assert not rested.model_rejected
+    assert rested.survives is not None
     assert np.isfinite(rested.survives).any()
     assert ((early == FRONT) != ps.geometry.pareto_front(means)).any()  # the model was wrong
     for arm in np.tile(np.arange(8), 40):
@@ -97,6 +98,7 @@ def test_the_model_is_given_up_when_it_does_not_fit() -> None:
         session.tell(question, means[question.arm] + 0.5 * noise.standard_normal(2))
     rested = scout_robust.basis(session.state)
     assert rested.model_rejected
+    assert rested.survives is not None
     assert np.isinf(rested.survives).all()  # all that is left is measured
     np.testing.assert_array_equal(session.verdicts().status == FRONT, ps.geometry.pareto_front(means))
 

@@ -221,7 +221,7 @@ class Life(RuleBasedStateMachine):
         self.study = Study(
             list(MEANS), metrics, sigma=1.0, storage=self.storage, lease=100.0, seed=seed, algorithm=algorithm
         )
-        self.study.log.clock = self.clock
+        self.study.log._clock = self.clock
         self.scout = algorithm == "scout"
         self.arms = list(MEANS)
         self.withdrawn: set[str] = set()
@@ -302,7 +302,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def reload(self) -> None:
         self.study = Study.load(storage=self.storage)
-        self.study.log.clock = self.clock
+        self.study.log._clock = self.clock
 
     @rule(data=st.data())
     def bring_data(self, data: st.DataObject) -> None:

@@ -15,7 +15,10 @@ from paretoscout import checks
 from paretoscout.bench.metrics import source_of
 from paretoscout.cli.main import main
 
-FLAT = {"practical": [ps.Metric("m0", eps=0.3), ps.Metric("m1", eps=0.3)], "front": {"m0": "max", "m1": "max"}}
+FLAT: dict[str, Any] = {
+    "practical": [ps.Metric("m0", eps=0.3), ps.Metric("m1", eps=0.3)],
+    "front": {"m0": "max", "m1": "max"},
+}
 
 
 def rows(seed: int) -> dict[str, list[Any]]:

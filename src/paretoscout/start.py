@@ -63,7 +63,7 @@ def setup_of(
         weights=units.weights,
         parting=units.shares,
         exact_parts=None if units.weights is None else np.array([metric.exact for metric in asked.metrics]),
-        metric_shares=asked.metric_shares,
+        metric_shares=asked.metric_shares,  # type: ignore[arg-type]
     )
 
 

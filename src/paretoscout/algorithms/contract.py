@@ -57,7 +57,8 @@ class Setup:
     listed: bool = False  # whether the answer is about these blocks, not about the population they come from
     passing: bool = False  # whether a block that an arm has missed is gone, as a stretch of time is
     spans: FloatArray | None = None  # (L,) the largest difference of two arms on a block; infinite where unknown
-    metric_shares: FloatArray | None = None  # (L,) of delta, where arms share blocks; None: even
+    # None: even
+    metric_shares: FloatArray = None  # type: ignore[assignment]  # (L,) of delta, where arms share blocks
     looked: IntArray = 0  # type: ignore[assignment]  # (K,) e: that was the e-th addition after looking; 0: it was none
     weights: FloatArray | None = None  # (L, P) of the parts that metrics are sums of; None: each is its own part
     parting: FloatArray | None = None  # (P, L) what makes parts of sums

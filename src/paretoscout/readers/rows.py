@@ -90,8 +90,8 @@ def rows_of(runs: Sequence[Run], rows: str, logs: Mapping[str, bool]) -> Timed:
         if rows == "batches" and (found := dependence(theirs)) is not None:
             said.alike[name] = found
             theirs = [stretch(each, found) for each in theirs]
-        for made in theirs:
-            said.values[name].extend((np.exp(made) if by_ratios else made).tolist())
+        for values_of in theirs:
+            said.values[name].extend((np.exp(values_of) if by_ratios else values_of).tolist())
     return said._replace(size=size)
 
 

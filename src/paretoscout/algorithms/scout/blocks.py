@@ -903,7 +903,7 @@ def compared(state: BlockState, constants: BlockConstants, k: int, j: int) -> tu
     lead, low, high = np.full(L, np.nan), np.full(L, -np.inf), np.full(L, np.inf)
     both: FloatArray = state.outcomes[:, j] - state.outcomes[:, k]
     there = ~np.isnan(both)
-    for metric in np.flatnonzero(there.any(axis=0) & bool(state.ready[0])):
+    for metric in np.flatnonzero(there.any(axis=0) & bool(state.ready[0])).tolist():
         lead[metric] = both[there[:, metric], metric].mean()
         to_beat = float(state.thresholds[k] - state.log_against[k, j])
         to_escape = float(needed_to_escape(state, k, j) - state.log_metrics[k, j, metric])

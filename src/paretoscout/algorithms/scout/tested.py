@@ -31,9 +31,9 @@ from .tabular import ScoutConstants, ScoutState
 #: mean of any arm, a quarter for the plane at any arm.
 FOR_FIT = 0.02
 #: Misfits are drawn from N(0, sigma^2 / rho), with any of these.
-FIT_RHOS = 4.0 ** np.arange(-1, 7)
+FIT_RHOS = np.array([4.0**k for k in range(-1, 7)])
 #: The same for the misfit of one arm.
-ARM_RHOS = 8.0 ** np.arange(3)
+ARM_RHOS = np.array([8.0**k for k in range(3)])
 #: The fit is looked at again after this share more samples.
 FIT_GROWTH = 0.03
 #: Verdicts are held until misfits of this share of the signal, in standard deviations, are out of the question, ...
