@@ -188,7 +188,7 @@ def test_a_loop_waits_for_a_trial_of_another_worker_and_goes_on() -> None:
         return {"score": MEANS[arm] + float(rng.standard_normal())}
 
     ended: list[Any] = []
-    loop = threading.Thread(target=lambda: ended.append(study.run(measure, workers=4)), daemon=True)
+    loop = threading.Thread(target=lambda: ended.append(study.run(measure, workers=4, leave_asked=True)), daemon=True)
     loop.start()
     deadline = time.monotonic() + 600
     while (n := len(measured)) < 5 or study.counts()["waiting"] < n or len(asks) < n + 4:
@@ -206,7 +206,7 @@ def test_a_loop_waits_for_a_trial_of_another_worker_and_goes_on() -> None:
 def test_a_loop_that_waits_keeps_to_its_time() -> None:
     study = new()
     study.ask()
-    standing = study.run(lambda arm: {"score": MEANS[arm]}, timeout=0.5)
+    standing = study.run(lambda arm: {"score": MEANS[arm]}, timeout=0.5, leave_asked=True)
     assert not standing.done
     assert len(standing.open) == 1
 
