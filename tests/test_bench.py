@@ -1181,7 +1181,7 @@ def test_the_start_of_a_shell_is_subtracted(monkeypatch: pytest.MonkeyPatch) -> 
     campaign = Campaign(plan, "memory")
     for _ in campaign.steps(lambda progress: progress.runs >= 1):
         pass
-    ((value,),) = [values for _, _, values, _ in campaign.study.observations()]
+    ((value, _),) = [values for _, _, values, _ in campaign.study.observations()]
     assert value is not None
     assert value > 0.1, "half of what it took at least"
     assert campaign.progress.short == 1

@@ -487,7 +487,7 @@ def test_every_name_of_numba_that_is_used_may_be_missing() -> None:
 
 
 def test_the_list_of_names_is_complete() -> None:
-    """What is imported from inside numba, by any file."""
+    """What is imported from inside numba, by any file; without `event` only a server is slower at its start."""
     imported = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -497,7 +497,9 @@ def test_the_list_of_names_is_complete() -> None:
                 and node.module != "numba.extending"
             ):
                 imported |= {(node.module, alias.name) for alias in node.names}
-    assert imported <= {(module, name) for module, names in internals.USED.items() for name in names}
+    assert imported - {("numba.core", "event")} <= {
+        (module, name) for module, names in internals.USED.items() for name in names
+    }
 
 
 #: One name is missing from the first import on, and kernels of several files run by plain njit.

@@ -28,13 +28,17 @@ def row_of(play: doors.Play, replicates: int = 20) -> Row:
     return row
 
 
+#: Doors that are attacked by the law of outcomes, or of means, and not by their order.
+OF_LAWS = {"laws", "contexts"}
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_in_a_very_short_audit(door: str) -> None:
     """10 runs a row find out who fails nearly always; `make audit` looks closer. False alarm: at most 1e-4 a row."""
     rows = list(measure.audit_doors(doors.door_cases([door], short=True), replicates=10, workers=1))
     assert rows, "every door is in the short audit"
     assert {row.verdict for row in rows} == {KEPT}, rows
-    assert any("A/A" in row.case for row in rows)
+    assert door in OF_LAWS or any("A/A" in row.case for row in rows)
 
 
 def test_outcomes_in_order_of_finish_are_found_out() -> None:
@@ -129,7 +133,7 @@ def test_what_is_wrong_with_a_guard() -> None:
 
 
 def test_half_of_the_cases_have_noise_that_differs_and_every_door_an_a_a_case() -> None:
-    for door in DOORS:
+    for door in DOORS.keys() - OF_LAWS:
         titles = [case.title for case in doors.door_cases([door])]
         uneven = sum("noise differs" in title for title in titles)
         assert 0.4 <= uneven / len(titles) <= 0.7, door

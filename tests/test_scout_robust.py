@@ -68,10 +68,9 @@ def test_a_declared_misfit_keeps_the_promise_where_the_model_breaks_it(misfit: f
     result = ps.simulate(problem, Scout(model="robust", misfit=misfit), eps=0.2, delta=0.1, replicates=40, seed=2)
     limit = int(binom.ppf(1 - 1e-4, 40, 0.1))
     assert (~result.success).sum() <= limit
-    if misfit == 0.3:
-        assert (
-            ~ps.simulate(problem, Scout(model="linear"), eps=0.2, delta=0.1, replicates=40, seed=2).success
-        ).sum() > limit
+    if misfit == 0.3:  # the test of the linear model finds it
+        linear = ps.simulate(problem, Scout(model="linear"), eps=0.2, delta=0.1, replicates=40, seed=2)
+        assert (~linear.success).sum() <= limit
 
 
 def test_the_model_is_given_up_when_it_does_not_fit() -> None:
@@ -146,16 +145,17 @@ def test_bias_is_what_the_misfit_can_do_to_an_estimate() -> None:
     for _ in range(40):
         question = session.ask()
         session.tell(question, X[question.arm] + 2.0 * rng.standard_normal(2))
-    n = session.state.pulls.astype(float)
-    leaders = scout_linear.refresh(session.state, session.constants)
+    state, constants = session.state.linear, session.constants.linear
+    n = state.pulls.astype(float)
+    leaders = scout_linear.refresh(state, constants)
     assert leaders > 0
     hat = np.linalg.solve(X.T @ (n[:, None] * X), (n[:, None] * X).T)  # (d, K): least squares as a map of arm means
     signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)  # the corners of all misfits
     for k, j in [(0, 1), (2, 5), (4, 3)]:
         wrong = (X[k] - X[j]) @ hat @ signs - (signs[k] - signs[j])
-        assert scout_linear.bias_along(session.state, session.constants, k, j) == pytest.approx(np.abs(wrong).max())
+        assert scout_linear.bias_along(state, constants, k, j) == pytest.approx(np.abs(wrong).max())
     alone = X[2] @ hat @ signs - signs[2]
-    assert scout_linear.bias_along(session.state, session.constants, 2, -1) == pytest.approx(np.abs(alone).max())
+    assert scout_linear.bias_along(state, constants, 2, -1) == pytest.approx(np.abs(alone).max())
 
 
 @pytest.mark.kernels

@@ -116,7 +116,7 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
     ("pfiwr", {"explored": 2**53}),
     ("pfiwr", {"explored": -1}),
     ("scout, robust, noise unknown", {"tabular.samples.counts": -1e299}),
-    ("scout, noise unknown", {"n_seen": 6, "presence": [0, 1, 2, 3], "counters": 0}),
+    ("scout, noise unknown", {"linear.n_seen": 6, "linear.presence": [0, 1, 2, 3], "linear.counters": 0}),
     (
         "scout, tabular",
         {

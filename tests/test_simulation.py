@@ -204,7 +204,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     same(result, ps.load_result(tmp_path / "result.npz"))
     assert result.assumed == "sigma set to 0.1, 0.2"
     linear = ps.simulate(S5, "scout", eps=0.05, delta=0.1, replicates=1)
-    assert linear.assumed == "normal noise, sigma given; means linear in the contexts"
+    assert linear.assumed == "normal noise, sigma given; means linear in the contexts, tested all the time"
 
 
 def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:

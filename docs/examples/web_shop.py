@@ -47,6 +47,8 @@ class Shop:
         new = [visitor for visitor in visitors if visitor not in self.seen]
         try:
             self.seen.update(zip(new, self.study.ask(len(new)), strict=False) if new else ())
+        except ps.errors.NothingToAsk:  # those who may come back decide it: the others see what they always saw
+            return False
         except ps.errors.NotSupported:  # nothing is left to ask: everybody can see the winner from now on
             return True
         return False

@@ -210,7 +210,7 @@ def share(what: str, text: Any) -> float:
     """
     written = text.strip() if isinstance(text, str) else ""
     number = checks.numeral(written[:-1].strip()) if written.endswith("%") else None
-    if number is None:
+    if number is None or number < 0:
         raise InvalidInput(f"{what} must be a number or a percentage such as '2%', got {checks.got(text)}")
     return checks.number(what, number, least=0.0) / 100.0
 

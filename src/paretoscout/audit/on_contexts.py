@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.registry import resolve
-from ..algorithms.scout import Scout
-from ..algorithms.scout.tested import FOR_FIT
+from ..algorithms.registry import get, resolve
 from ..kernels.arrays import FloatArray
 from ..practical import wrong_ones
 from ..problem import Problem
@@ -24,13 +22,15 @@ from ..simulation.replicates import Replicate, Simulation
 from ..statement import Metric
 from ..study import Study
 from ..verdicts import FIT_REJECTED
-from .doors import DoorCase, Played, stream
+from .doors import USUAL, DoorCase, Played, stream
 
 SIGMA, EPS = 0.5, 0.2
 #: A study goes on for so many samples after its model was rejected.
 AFTERWARDS = 100
 #: A study looks at its verdicts after so many samples, and ends after so many.
 LOOK_EVERY, MOST_SAMPLES = 5, 1500
+#: What of delta is for the test of the model.
+SHARE = 0.02
 #: Samples of a run whose means are linear.
 RUN_SAMPLES = 600
 
@@ -81,10 +81,11 @@ def _wrong(arms: Any, verdicts: Any, rivals: Any, means: dict[str, FloatArray], 
 
 def rejected(problem: Problem, told: bool, number: int, delta: float) -> Played:
     """A run on linear means, whose test may reject the model with probability delta: wrong if it does."""
-    record, settings = resolve(Scout(model="linear", noise="given" if told else "unknown"))
+    how: dict[str, Any] = {"model": "linear", "noise": "given" if told else "unknown"}
+    record, settings = resolve(get(USUAL).settings(**how))
     run = Simulation(record, settings, problem, EPS, delta, number, RUN_SAMPLES)
     limits = run.constants.limits
-    shift = -np.log(FOR_FIT)
+    shift = -np.log(SHARE)
     run.constants = run.constants._replace(
         limits=limits._replace(
             thresholds=limits.thresholds - shift,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import socket
 import sys
@@ -66,6 +65,8 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
 
 def _allow_files(wanted: int) -> None:
     """Let this process and its children have so many files open, if the system allows it."""
+    import resource  # not on Windows
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)

@@ -151,7 +151,10 @@ class Threads:
 @cache
 def _leave_out_compiling() -> None:
     """See to it that a read does not pay for what is compiled on its way: it is compiled once, for all."""
-    from numba.core import event
+    try:
+        from numba.core import event
+    except ImportError:  # an inside name of numba: reads pay for compiling then
+        return
 
     class Compiling(event.Listener):
         def __init__(self) -> None:
