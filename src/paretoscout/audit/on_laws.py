@@ -43,7 +43,7 @@ def pass_fail(fails: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def partial_credit(fails: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Both options get the same share of the points, unless b fails."""
-    credit = rng.uniform(0.6, 1.0, len(fails))
+    credit = 0.6 + 0.4 * rng.random(len(fails))
     return np.array([credit, credit * (1.0 - fails)])
 
 
@@ -60,7 +60,7 @@ def one_of_both(fails: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def ahead_until_it_fails(fails: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Option b is ahead by the same number each time, until it fails."""
-    credit = rng.uniform(0.6, 0.95, len(fails))
+    credit = 0.6 + 0.35 * rng.random(len(fails))
     return np.array([credit, np.where(fails > 0.0, 0.0, credit + 0.001)])
 
 
