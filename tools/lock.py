@@ -1,4 +1,4 @@
-"""Write `deploy/requirements.txt`: what the image of a server installs, each with its hashes. `python tools/lock.py`
+"""Write `deploy/requirements.txt`: the packages of the image of a server, with hashes. PIP_INDEX_URL names the index.
 
 The newest versions that fit are taken, for the Python of the image. A package has the hashes of all its wheels, so that
 the image can be built for any processor.
@@ -63,6 +63,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "deploy" / "requirements.txt")
     options = parser.parse_args()
+    if not INDEX:
+        raise SystemExit("the variable PIP_INDEX_URL must be the address of a package index, as pip takes it")
     lines = [f"# What deploy/Dockerfile installs, for Python {PYTHON}: written by tools/lock.py."]
     for name, version in sorted(resolved().items()):
         found = hashes(name, version)
