@@ -17,7 +17,7 @@ from paretoscout.algorithms import Scout, Setup
 from paretoscout.algorithms.registry import resolve
 from paretoscout.algorithms.scout import linear as scout_linear
 from paretoscout.algorithms.scout import tested as scout_tested
-from paretoscout.audit import families, measure
+from paretoscout.audit import families, measure, on_contexts
 from paretoscout.kernels.arrays import FloatArray
 from paretoscout.kernels.decisions import DOMINATED, FRONT, GONE, PRESENT, UNDECIDED
 from paretoscout.kernels.lack_of_fit import Room, log_fit, log_misfit, log_misfit_unknown
@@ -422,6 +422,7 @@ def test_it_is_in_the_catalogue_and_in_the_audit() -> None:
     plane = np.linalg.lstsq(problem.contexts, problem.means, rcond=None)[0]
     left = problem.means - problem.contexts @ plane
     assert 0.3 < left.std() / problem.means.std() < 0.5
+    assert on_contexts.SHARE == scout_tested.FOR_FIT
     cases = families.cases(["misfit"], short=True)
     rows = list(measure.audit([measure.Contender(resolve("scout")[0])], cases, replicates=20))
     assert [row.verdict for row in rows] == [measure.KEPT]

@@ -156,7 +156,7 @@ class Plan:
         metrics = [source.metric for source in self.sources]
         counts = self.measures_success and rounds is not None
         if counts:
-            metrics.append(Metric(SUCCESS, "max", self.success_eps, bounds=(0.0, 1.0)))
+            metrics.append(Metric(SUCCESS, "max", self.success_eps, kind="pass/fail"))
         if columns:
             arms, contexts = {"arm": arms, **columns}, list(columns)
         return Study(

@@ -1169,7 +1169,7 @@ def _arms(
 def _with_success(metrics: Any) -> tuple[Metric, ...]:
     """Return metrics that end with the share of trials that succeed."""
     known = metrics_of(metrics)
-    return known if known[-1].name == SUCCESS else (*known, Metric(SUCCESS, "max", 0.05, bounds=(0.0, 1.0)))
+    return known if known[-1].name == SUCCESS else (*known, Metric(SUCCESS, "max", 0.05, kind="pass/fail"))
 
 
 def _blocks(blocks: Any, target: str, sample: bool = False) -> Blocks | None:
